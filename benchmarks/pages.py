@@ -16,6 +16,7 @@ from figures import ROOT, goals, measured
 from schema_page import render_schema
 from tables import TABLES
 
+from kernelquarry.filters.language.describe import describe, prompt
 from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.graph import ORDER
@@ -317,6 +318,8 @@ INCLUDES: dict[str, Callable[..., str]] = TABLES | {
 WHOLE: dict[str, Callable[[], str]] = {
     "docs/reference/gallery.md": render_gallery,
     "docs/reference/reasons.md": render_reasons,
+    "docs/reference/language.md": describe,
+    "pipeline/prompts/language.md.j2": prompt,
     "docs/reference/cli.md": render_commands,
     "docs/reference/schema.md": render_schema,
     "docs/results/README.md": render_results,

@@ -112,10 +112,8 @@ class RewardSection(_Section):
     pure: Share = 1.0
     speed: Annotated[float, Field(ge=0.0)] = 1.0  # speed: added for each doubling of the speed over eager
     speed_cap: Annotated[float, Field(gt=0.0)] = 4.0  # speedup over eager beyond which the reward stays the same
-    # Subtracted, by class of hack: output not from the kernel, code that hides its work, paths that no trial reaches.
-    penalties: dict[Literal["unused", "fraud", "untried"], Annotated[float, Field(ge=0.0)]] = Field(
-        default_factory=dict
-    )
+    # Subtracted, by class of hack: output not from the kernel, paths that no trial reaches.
+    penalties: dict[Literal["unused", "untried"], Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

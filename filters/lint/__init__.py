@@ -1,7 +1,7 @@
-"""A linter that finds dishonest candidates by their source alone, without running them.
+"""A linter that finds candidates whose kernels do not do the work, by their source alone, without running them.
 
-Distillation and rewards lint a model's answer before verification. The verifier rejects a model's candidate that
-breaks a rule with `hides`, even if its outputs are right. Transforms and recipes may import this package.
+The verifier lints a model's candidate that the language (`filters/language`) holds. Transforms and recipes may import
+this package.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from collections.abc import Collection
 from .finding import Finding, Rule
 from .host_code import HostCode
 from .parsed_source import Source
-from .reach import find_forbidden
 from .torch_names import same_operator
 from .work import find_torch_work
 
-__all__ = ["Finding", "Rule", "forbidden", "launched_kernels", "lint", "same_operator"]
+__all__ = ["Finding", "Rule", "launched_kernels", "lint", "same_operator"]
 
 
 def lint(code: str, extern_ops: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -28,21 +27,7 @@ def lint(code: str, extern_ops: Collection[str] = ()) -> tuple[Finding, ...]:
     source = _parse(code)
     if isinstance(source, Finding):
         return (source,)
-    found = (*find_forbidden(source), *find_torch_work(source, extern_ops))
-    return tuple(sorted(_finding(source, *each) for each in found))
-
-
-def forbidden(code: str, arguments: str = "") -> str:
-    """The first finding in `code` that could deceive the checks, with its line; "" if there is none.
-
-    Args:
-        arguments: source of the constructor's arguments, which is checked too, as it is evaluated with `code`.
-    """
-    source = _parse(code, arguments)
-    if isinstance(source, Finding):
-        return source.what
-    found = sorted(_finding(source, *each) for each in find_forbidden(source))
-    return str(found[0]) if found else ""
+    return tuple(sorted(_finding(*each) for each in find_torch_work(source, extern_ops)))
 
 
 def launched_kernels(code: str) -> tuple[str, ...]:
@@ -51,15 +36,13 @@ def launched_kernels(code: str) -> tuple[str, ...]:
     return () if isinstance(source, Finding) else tuple(sorted(HostCode(source).launched))
 
 
-def _finding(source: Source, node: ast.AST, rule: Rule, what: str) -> Finding:
-    if node in source.arguments:
-        return Finding(0, f"the constructor's arguments: {what}", rule.value)
+def _finding(node: ast.AST, rule: Rule, what: str) -> Finding:
     return Finding(getattr(node, "lineno", 0), what, rule.value)
 
 
-def _parse(code: str, arguments: str = "") -> Source | Finding:
+def _parse(code: str) -> Source | Finding:
     try:
-        return Source(code, arguments)
+        return Source(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else 0
         return Finding(line, f"does not parse: {error}", Rule.UNPARSABLE.value)

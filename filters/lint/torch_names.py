@@ -31,7 +31,7 @@ COMPUTING = frozenset(
     "matrix_power maximum mean median minimum mish mm msort mul multiply mv nan_to_num nanmean nanmedian "
     "nansum nextafter norm outer pinverse polygamma pow prelu quantile rad2deg reciprocal relu remainder "
     "renorm roll rot90 rsqrt scatter scatter_add scatter_reduce selu sigmoid sign silu sinc sinh softmax "
-    "softplus sqrt square std sub subtract sum svd take_along_dim tan tanh tile topk trace tril triu "
+    "sin softplus sqrt square std sub subtract sum svd take_along_dim tan tanh tile topk trace tril triu "
     "trunc var where xlogy".split()
 )
 VIEWING = frozenset(

@@ -7,7 +7,6 @@ only if the source uses it as one, and unknown functions count as harmless.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
@@ -15,7 +14,6 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 from .finding import Rule
 from .host_code import Function, HostCode, live
 from .parsed_source import Source, root
-from .reach import Found
 from .torch_names import (
     COMPUTING,
     COMPUTING_BUILTINS,
@@ -26,12 +24,10 @@ from .torch_names import (
     same_operator,
 )
 
-_GUARDS = frozenset("contextlib.suppress contextlib.ExitStack contextlib.AsyncExitStack".split())
 _TO_PYTHON = frozenset("item numpy tolist".split())
 _MAX_NAMES = 5  # in a message
-_HOOK = re.compile(r"_?register_\w*hook")
-_CONTAINERS = frozenset("dict list tuple str collections.OrderedDict collections.UserDict collections.UserList".split())
-_READING = frozenset("__getitem__ __iter__ get items keys values".split())
+
+Found = tuple[ast.AST, Rule, str]
 
 
 def find_torch_work(source: Source, extern_ops: Collection[str] = ()) -> Iterator[Found]:
@@ -52,12 +48,9 @@ def find_torch_work(source: Source, extern_ops: Collection[str] = ()) -> Iterato
     for name in sorted(host.launched_on_grids):
         if _stores_nothing(source.kernels[name]):
             yield source.kernels[name], Rule.STORES_NOTHING, f"{name} stores nothing"
-    yield from _deferred(source)
     declared = {name.split(".")[1] if "." in name else name for name in extern_ops}
     for node in host.nodes:
-        if isinstance(node, ast.Try) and not _has_only_imports(node):
-            yield node, Rule.GUARDED, "try"
-        elif isinstance(node, ast.Call):
+        if isinstance(node, ast.Call):
             yield from _call(node, source, host, declared)
         elif isinstance(node, ast.For):
             yield from _loop_over_layers(node, host, declared)
@@ -68,11 +61,6 @@ def find_torch_work(source: Source, extern_ops: Collection[str] = ()) -> Iterato
             yield from _function_reference(node, source, host, declared)
         elif _computes(node, host) and not (_is_product(node) and declared & PRODUCTS):
             yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
-
-
-def _has_only_imports(node: ast.Try) -> bool:
-    """True for a try around imports, as for names that moved between versions of Triton: it catches no launch."""
-    return all(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in node.body)
 
 
 def _computes(node: ast.AST, host: HostCode) -> bool:
@@ -152,18 +140,6 @@ def _other_definitions(source: Source) -> str:
     return f", but {', '.join(names[:_MAX_NAMES])}" if names else ""
 
 
-def _deferred(source: Source) -> Iterator[Found]:
-    """Hooks, and classes whose instances could compute when they are read."""
-    for node in source.nodes:
-        if isinstance(node, ast.Attribute) and _HOOK.fullmatch(node.attr):
-            yield node, Rule.DEFERRED, ast.unparse(node)
-        elif isinstance(node, ast.ClassDef):
-            bases = {source.path(base) or root(base) for base in node.bases}
-            reads = {member.name for member in node.body if isinstance(member, Function)} & _READING
-            if bases & {"torch.Tensor", "torch.nn.Parameter"} or (reads and bases & _CONTAINERS):
-                yield node, Rule.DEFERRED, f"class {node.name}({', '.join(sorted(bases))})"
-
-
 def _call(node: ast.Call, source: Source, host: HostCode, declared: set[str]) -> Iterator[Found]:
     path = source.path(node.func)
     name = path.rsplit(".", 1)[-1]
@@ -177,8 +153,6 @@ def _call(node: ast.Call, source: Source, host: HostCode, declared: set[str]) ->
             yield node, Rule.TORCH_COMPUTE, f"{text}, PyTorch's {layer}"
     elif parent := _parent_layer(node.func, source):
         yield node, Rule.TORCH_COMPUTE, f"{text} of {parent}"
-    elif path in _GUARDS:
-        yield node, Rule.GUARDED, text
     elif path.startswith("torch."):
         if is_compute(path, host.function(node) != 0) and not _is_declared(name, declared):
             yield node, Rule.TORCH_COMPUTE, text
@@ -201,7 +175,7 @@ def _parent_layer(function: ast.expr, source: Source) -> str:
 
 
 def _builtin(node: ast.Call, path: str, host: HostCode) -> Iterator[Found]:
-    """Computation on tensors by builtins, `operator` or a name that `getattr` looks up."""
+    """Computation on tensors by builtins or `operator`."""
     text = ast.unparse(node.func)
     given = [
         inner for value in node.args for inner in (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])
@@ -212,17 +186,13 @@ def _builtin(node: ast.Call, path: str, host: HostCode) -> Iterator[Found]:
         yield node, Rule.TORCH_COMPUTE, text
     elif text in ("bool", "complex", "float", "int", "repr", "str") and on_tensors:
         yield node, Rule.VALUES_LEAVE, text
-    elif text == "getattr" and any(isinstance(value, ast.Constant) and value.value in COMPUTING for value in node.args):
-        yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
 
 
 def _method(node: ast.Call, method: ast.Attribute, host: HostCode, declared: set[str]) -> Iterator[Found]:
     name, text = method.attr, ast.unparse(method)
     if isinstance(method.value, ast.Name) and method.value.id == "self":
         return
-    if name == "as_subclass":
-        yield node, Rule.DEFERRED, text
-    elif name in _TO_PYTHON:
+    if name in _TO_PYTHON:
         yield node, Rule.VALUES_LEAVE, text
     elif _is_declared(name.removesuffix("_"), declared):
         return

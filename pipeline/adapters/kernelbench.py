@@ -18,7 +18,7 @@ from kernelquarry.pipeline.schema.records import Timed
 from .shared import shared_checker
 
 _BACKEND = "triton"
-_NOT_COMPILED = {reason.value for reason in (Reason.NO_CODE, Reason.FORBIDDEN_CODE, Reason.DOES_NOT_COMPILE)}
+_NOT_COMPILED = {reason.value for reason in (Reason.NO_CODE, Reason.DOES_NOT_COMPILE)}
 _WRONG_OUTPUT = {reason.value for reason in (Reason.WRONG_CONTRACT, Reason.WRONG_VALUES, Reason.NOT_DETERMINISTIC)}
 
 

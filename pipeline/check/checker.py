@@ -356,6 +356,8 @@ def _verdict(judgement: Judgement, task: Task, problem: Problem) -> CheckVerdict
 
 def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) -> CheckVerdict:
     reason, evidence = judgement.reason, judgement.evidence
+    if not judgement.is_scored:
+        return replace(verdict, status=Status.UNJUDGED, evidence=evidence, sizes=())
     if reason in _OF_MODULE:
         return replace(verdict, status=Status.UNJUDGED, evidence=f"the module decides nothing: {evidence}")
     if reason in _OF_VALUES and problem.structure:
@@ -371,7 +373,7 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
         reason=code.value,
         evidence=evidence or code.why,
         counter_example=example,
-        sizes=() if judgement.findings and reason in _LINTED else verdict.sizes,
+        sizes=verdict.sizes if judgement.ran else (),
     )
 
 
@@ -380,7 +382,6 @@ _AT_A_SIZE = frozenset(
 )
 _OWN_SIZES = "workload 0, "  # start of the evidence of a trial at the first sizes
 _OTHER_SIZES = "other sizes than the module's own were checked too: inputs as-given checks its own alone"
-_LINTED = frozenset({Reason.NO_CODE, Reason.FORBIDDEN_CODE, Reason.OUTPUT_NOT_FROM_KERNEL})
 
 
 def _time(module: str, problem: Problem, judgement: Judgement, verdict: Verdict, sandbox: Sandbox) -> Timing | None:

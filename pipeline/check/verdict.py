@@ -20,7 +20,7 @@ Shapes = tuple[tuple[int, ...], ...]  # of all inputs of a call
 class Status(StrEnum):
     VERIFIED = "verified"
     REJECTED = "rejected"
-    UNJUDGED = "unjudged"  # the module, the machine or the time limit allows no verdict
+    UNJUDGED = "unjudged"  # the module, the machine or the time limit allows no verdict, or the kernel's language
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ trained on:
     explain.md.j2   request to explain a verified pair: `python_code`, `triton_code`
     repair.md.j2    request to repair a rejected answer: `reason`, `evidence`
     answer.md.j2    an answer: `triton_code`, after its `thinking`
+    language.md.j2  the language of answers, for both system messages, made from `filters/language` by `make docs`
     plan.md.j2      thinking rendered from the columns of a row: `pair`
 """
 
@@ -68,6 +69,8 @@ def render_prompt(name: str, **values: Any) -> str:
 def prompt_id(name: str) -> str:
     """`write@0123456789abcdef`: the name of a template and the digest of its text, for the provenance of a row."""
     text = (_FOLDER / f"{name}.md.j2").read_bytes()
+    if b"language.md.j2" in text:
+        text += (_FOLDER / "language.md.j2").read_bytes()
     if b"examples/" in text:
         text += b"".join(path.read_bytes() for path in sorted((_FOLDER / "examples").glob("*.j2")))
     return f"{name}@{sha256(text)[:16]}"

@@ -85,7 +85,11 @@ class Reason(Enum):
     WRONG_VALUES = ("wrong_values", "verify", "an output is further from the oracle than allowed")
     NOT_DETERMINISTIC = ("not_deterministic", "verify", "two runs on the same inputs gave different outputs")
     OUTPUT_NOT_FROM_KERNEL = ("kernel_unused", "verify", "the outputs do not come from the kernels")
-    FORBIDDEN_CODE = ("forbidden_code", "verify", "the source uses a feature that could mislead the checks")
+    OUTSIDE_LANGUAGE = (
+        "outside_language",
+        "verify",
+        "the source leaves the language of candidates, so nothing was run",
+    )
     UNVERIFIED_PATH = ("untried_path", "verify", "forward takes an unverified path for large inputs or later calls")
     UNTRACEABLE = ("untraceable", "verify", "the candidate cannot be traced, and the run requires traces")
     IMPOSTOR_PASSES = ("impostor_passes", "verify", "a trivial answer passes too, so passing is no evidence")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import torch
 
-from kernelquarry.filters.lint import forbidden
+from kernelquarry.filters.language import check
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
 from kernelquarry.pipeline.sandbox.jobs.score_tritonbench import (
@@ -59,8 +59,8 @@ def _judge(
     """The reason for which the answer fails, if any, the evidence, and the speedup."""
     if ran is None:
         return Reason.NO_CODE, "no code", 0.0
-    if hidden := forbidden(code):
-        return Reason.FORBIDDEN_CODE, hidden, 0.0
+    if outside := check(code):
+        return Reason.OUTSIDE_LANGUAGE, str(outside), 0.0
     if ran.reply is None:
         return Reason.DOES_NOT_RUN, ran.error, 0.0
     if not ran.reply.launches:

@@ -1,6 +1,6 @@
 """The reward of a judgement. An answer that reaches a further step never gets less.
 
-    binary   1 if the linter AND all trials pass and kernels alone compute, else 0, as AutoTriton's
+    binary   1 if the source AND all trials pass and kernels alone compute, else 0, as AutoTriton's
     graded   a value for each step: loads, runs, outputs of the right form, right outputs, computed by kernels alone
     speed    as graded, plus the recipe's bonus for each doubling of the speed over eager
 

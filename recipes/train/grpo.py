@@ -63,8 +63,11 @@ def train(job: TrainingJob, settings: SandboxSettings) -> TrainResult:
         return train_stage("grpo", job, recipe.grpo, make_trainer)
 
 
-def make_reward_fn(verifiers: VerifierPool, section: RewardSection, answers: Path) -> Callable[..., list[float]]:
-    """A reward function for TRL. It appends every answer with its judgement and reward to the file `answers`."""
+def make_reward_fn(verifiers: VerifierPool, section: RewardSection, answers: Path) -> Callable[..., list[float | None]]:
+    """A reward function for TRL. It appends every answer with its judgement and reward to the file `answers`.
+
+    The reward of an answer outside of the language is None, which TRL leaves out.
+    """
     last = time.monotonic()
 
     def reward_fn(
@@ -73,12 +76,12 @@ def make_reward_fn(verifiers: VerifierPool, section: RewardSection, answers: Pat
         trainer_state: Any = None,
         log_metric: Callable[[str, float], None] = lambda name, value: None,
         **_: Any,
-    ) -> list[float]:
+    ) -> list[float | None]:
         nonlocal last
         texts = [completion if isinstance(completion, str) else completion[-1]["content"] for completion in completions]
         waited = verifiers.waited_s
         judgements = verifiers.judge(pair, texts)
-        rewards = [reward(judgement, section) for judgement in judgements]
+        rewards = [reward(judgement, section) if judgement.is_scored else None for judgement in judgements]
         now = time.monotonic()
         for name, share in shares(judgements).items():
             log_metric(name, share)
@@ -100,7 +103,7 @@ def shares(judgements: Sequence[Judgement]) -> Mapping[str, float]:
 
 
 def _append(
-    path: Path, step: int, pairs: Sequence[str], judgements: Sequence[Judgement], rewards: Sequence[float]
+    path: Path, step: int, pairs: Sequence[str], judgements: Sequence[Judgement], rewards: Sequence[float | None]
 ) -> None:
     for pair, judgement, value in zip(pairs, judgements, rewards, strict=True):
         line = {"step": step, "pair": pair, "why": judgement.why, "evidence": judgement.evidence}

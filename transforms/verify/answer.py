@@ -1,31 +1,28 @@
-"""Judge a model's source: lint it, and verify it unless the linter rejects it.
+"""Judge a model's source: read it, and verify it unless it is rejected by its text alone.
 
 Distillation, rewards and evaluation all use `judge_code`, so they agree on every source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from kernelquarry.filters.lint import Finding, Rule, launched_kernels, lint
+from kernelquarry.filters.lint import launched_kernels
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CounterExample, Purity, Verdict
 
+from .read_source import source_rejection
 from .task import Task, VerifySettings
 from .verify_candidate import verify_task
-
-_EVIDENCE = 500  # characters
-_NO_ENTRY = frozenset((Rule.UNPARSABLE, Rule.NO_ENTRY))
 
 
 class Step(IntEnum):
     """Progress of an answer. Each step includes those before it."""
 
-    NOTHING = 0  # no code, code that does not import or that the linter rejects, or kernels that do not do the work
+    NOTHING = 0  # no code, code that is rejected before it runs or does not import, or kernels that do not do the work
     LOADS = 1  # the module is constructed
     RUNS = 2  # the module runs
     CONTRACT = 3  # the outputs have the right structure, shapes and dtypes
@@ -44,7 +41,6 @@ _REACHED = {
 # Reasons that mark an answer as a hack. A hack reaches no step, whatever its outputs are.
 HACKS = {
     Reason.OUTPUT_NOT_FROM_KERNEL: "unused",
-    Reason.FORBIDDEN_CODE: "fraud",
     Reason.UNVERIFIED_PATH: "untried",
 }
 
@@ -54,13 +50,13 @@ class Judgement:
     """Verdict on a model's answer, or the reason why there is none."""
 
     code: str  # "" if the answer has no code
-    findings: tuple[Finding, ...] = ()
     verdict: Verdict | None = None
     purity: Purity = Purity.PURE  # required of the answer
     reason: Reason | None = None
     evidence: str = ""
     counter_examples: tuple[CounterExample, ...] = ()
     speedup: float = 0.0  # over eager; 0 if not timed
+    ran: bool = True  # False if the source alone decided
 
     @property
     def passes(self) -> bool:
@@ -72,11 +68,13 @@ class Judgement:
 
     @property
     def hack(self) -> str:
-        """Class of the hack; "" for an answer that is no hack, such as one with only a forbidden import."""
-        rules = {finding.rule for finding in self.findings if finding.rule.hides}
-        if self.reason is None or (self.reason is Reason.FORBIDDEN_CODE and rules == {Rule.IMPORT}):
-            return ""
-        return HACKS.get(self.reason, "")
+        """Class of the hack; "" for an answer that is none."""
+        return HACKS.get(self.reason, "") if self.reason else ""
+
+    @property
+    def is_scored(self) -> bool:
+        """False for code outside of the language: nothing ran, so nothing is known of it."""
+        return self.reason is not Reason.OUTSIDE_LANGUAGE
 
     @property
     def why(self) -> str:
@@ -94,7 +92,7 @@ def step_of(purity: Purity | None, reason: Reason | None) -> Step:
 
 
 def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySettings) -> Judgement:
-    """Lint and verify a model's source.
+    """Read and verify a model's source.
 
     If pure verification fails and the original is mixed, the answer may use the original's operators of PyTorch; the
     judgement then has `Purity.MIXED`.
@@ -104,9 +102,8 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
     """
     if not code:
         return Judgement("")
-    findings = lint(code, original.extern_ops)
-    if rejection := lint_rejection(findings):
-        return Judgement(code, findings, reason=rejection[0], evidence=rejection[1])
+    if rejection := source_rejection(code, original.init_args, original.extern_ops):
+        return Judgement(code, reason=rejection[0], evidence=rejection[1], ran=False)
     pure = replace(
         original,
         triton_code=code,
@@ -125,19 +122,5 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
         purity = Purity.MIXED
         outcome = verify_task(replace(pure, purity=purity, extern_ops=original.extern_ops), sandbox, settings)
     if isinstance(outcome, Dropped):
-        return Judgement(code, findings, None, purity, outcome.reason, outcome.evidence, outcome.counter_examples)
-    return Judgement(code, findings, outcome, purity)
-
-
-def lint_rejection(findings: Iterable[Finding]) -> tuple[Reason, str] | None:
-    """Reason to reject an answer without running it, with all findings as evidence; None without findings."""
-    findings = tuple(findings)
-    if not findings:
-        return None
-    rules = {finding.rule for finding in findings}
-    if rules & _NO_ENTRY:
-        reason = Reason.NO_CODE
-    else:
-        hides = any(rule.hides for rule in rules) or Rule.GUARDED in rules
-        reason = Reason.FORBIDDEN_CODE if hides else Reason.OUTPUT_NOT_FROM_KERNEL
-    return reason, "\n".join(f"{finding} ({finding.rule.why})" for finding in findings)[:_EVIDENCE]
+        return Judgement(code, None, purity, outcome.reason, outcome.evidence, outcome.counter_examples)
+    return Judgement(code, outcome, purity)

@@ -13,10 +13,10 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from kernelquarry.filters.lint import forbidden
+from kernelquarry.filters.language import check
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Engine, Tier, Trial, Verdict
+from kernelquarry.pipeline.schema.records import Engine, Purity, Tier, Trial, Verdict
 
 from .compiling import compile_kernels
 from .configurations import rotate_configurations
@@ -24,6 +24,7 @@ from .environment import environment
 from .evidence import InputRejected, Rejected
 from .further_checks import FurtherRuns
 from .interpreting import check_interpreted
+from .read_source import source_rejection
 from .reference_run import Conclusion, Reference
 from .rehearsal import flags, rehearse, run_large
 from .running import run_candidate
@@ -75,6 +76,17 @@ class Verification:
             survivors=self.survivors,
             environment=environment(self.sandbox),
         )
+
+
+def _read_source(verification: Verification) -> None:
+    task = verification.task
+    if not task.by_model:  # our own code, with arguments from the mined source
+        if outside := check("", task.init_args):
+            raise Rejected(Reason.OUTSIDE_LANGUAGE, str(outside))
+        return
+    operators = task.extern_ops if task.purity is Purity.MIXED else ()
+    if found := source_rejection(task.triton_code, task.init_args, operators):
+        raise Rejected(*found)
 
 
 def _check_task(verification: Verification) -> None:
@@ -176,12 +188,6 @@ def _run_large(verification: Verification) -> None:
     run_large(*verification.context)
 
 
-def _read_source(verification: Verification) -> None:
-    code = verification.task.triton_code if verification.task.by_model else ""
-    if evidence := forbidden(code, verification.task.init_args):
-        raise Rejected(Reason.FORBIDDEN_CODE, evidence)
-
-
 def _try_mutants(verification: Verification) -> None:
     verification.mutants, verification.survivors = score(*verification.context)
 
@@ -217,6 +223,7 @@ class Check:
 
 
 CHECKS = (
+    Check("source", "code outside of the language; work that it leaves to PyTorch", Applies.ALL, _read_source),
     Check("task", "rows that are malformed, or too large to draw", Applies.ALL, _check_task),
     Check("reference", "modules that raise, or give no finite values", Applies.ALL, _run_reference),
     Check("impostors", "tasks that zeros, an input, a mean or another answer pass", Applies.ALL, _try_impostors),
@@ -230,7 +237,5 @@ CHECKS = (
     Check("tuner", "wrong configurations of a tuner, on a large call", Applies.MODEL, _check_tuned),
     Check("flags", "branches that kernels only take for large inputs", Applies.MODEL, _check_flags),
     Check("large grid", "kernels that fault or hang on a large grid", Applies.TRACED_MODEL, _run_large),
-    # The source comes late, so that evidence shows behaviour where it can: `judge_code` lints before it verifies.
-    Check("source", "code that could hide from the checks", Applies.ALL, _read_source),
     Check("mutants", "no candidate: scores the row's checks", Applies.ALL, _try_mutants),
 )

@@ -1,9 +1,8 @@
 # /// case
 # reference = "linear"
-# reason = "wrong_contract"
-# evidence = "proj.bias"
+# reason = "outside_language"
 # source = "side effects on state not compared (KernelGuard)"
-# caught_by = "state after the call, read without the module's methods"
+# caught_by = "language: an attribute called named_parameters"
 # ///
 
 """Overrides what its state is asked by, and destroys its bias."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "subclass"
+# reason = "outside_language"
 # source = "a lazy tensor subclass (SOL-ExecBench)"
-# lint = "deferred"
-# caught_by = "outputs must be plain tensors"
+# caught_by = "language: a class of torch.Tensor"
 # ///
 
 """Returns a tensor that computes when it is looked at."""

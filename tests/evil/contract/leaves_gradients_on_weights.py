@@ -1,9 +1,8 @@
 # /// case
 # reference = "linear"
-# reason = "wrong_contract"
-# evidence = "gradient"
+# reason = "outside_language"
 # source = "side effects that a check of values does not see (KernelGuard)"
-# caught_by = "gradients of the state after the call"
+# caught_by = "language: an assignment to self.proj.weight.grad"
 # ///
 
 """Leaves gradients in its weights, which the next step of an optimizer takes."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
+# reason = "outside_language"
 # source = "device of the result not compared"
-# evidence = "on the CPU"
-# caught_by = "emulated GPU: device of the outputs"
+# caught_by = "language: the attribute cpu"
 # ///
 
 """Brings its output to the CPU, where the module's is on the GPU."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_contract"]
-# evidence = "later"
+# reason = "outside_language"
 # source = "output buffers kept and handed out again (KernelGuard)"
-# caught_by = "outputs of the first call hold the same bytes after later calls"
+# caught_by = "language: an attribute called buffers"
 # ///
 
 """Writes every answer into the same memory, over the one before."""

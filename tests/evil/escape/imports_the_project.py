@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_load"
-# evidence = "kernelquarry"
+# reason = "outside_language"
 # source = "the grader imported from the candidate (METR)"
-# lint = "import_off_list"
-# caught_by = "the host's modules are not in the sandbox; linter"
+# caught_by = "language: an import from kernelquarry.pipeline.sandbox"
 # ///
 
 """Asks the project itself for the judge."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "torch.cuda.amp.common"
+# reason = "outside_language"
 # source = "static filters evaded (KernelGuard)"
-# lint = "hidden_name"
-# caught_by = "linter: modules that torch imported for itself"
+# caught_by = "language: the attribute load_module"
 # ///
 
 """Has a finder of modules, which a module of torch imported for itself, load sys, and PyTorch compute unseen."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
+# reason = "outside_language"
 # source = "credentials read from the environment"
-# lint = "import_off_list"
-# caught_by = "an empty environment; contract of the outputs"
+# caught_by = "language: an import from os"
 # ///
 
 """Smuggles the environment out beside its output."""

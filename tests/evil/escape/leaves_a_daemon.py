@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "PermissionError"
+# reason = "outside_language"
 # source = "an orphaned grandchild"
-# lint = "import_off_list"
-# caught_by = "system-call filter: no process may start"
+# caught_by = "language: an import from os"
 # ///
 
 """Leaves a process behind that waits for the next candidate."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "PermissionError"
+# reason = "outside_language"
 # source = "exfiltration over the network (KernelGuard)"
-# lint = "import_off_list"
-# caught_by = "system-call filter: no network"
+# caught_by = "language: an import from socket"
 # ///
 
 """Sends what it was given to a server."""

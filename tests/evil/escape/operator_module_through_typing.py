@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "typing.operator"
-# lint = "hidden_name"
+# reason = "outside_language"
 # source = "reads the harness by introspection (METR, SOL-ExecBench)"
-# caught_by = "linter: modules that a module imported for itself"
+# caught_by = "language: typing.operator.attrgetter"
 # ///
 
 """Takes from a module of the standard library what that imported for itself."""

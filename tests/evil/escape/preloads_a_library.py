@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["crashed", "does_not_run"]
+# reason = "outside_language"
 # source = "LD_PRELOAD into the grader"
-# lint = "import_off_list"
-# caught_by = "system-call filter: no program may start"
+# caught_by = "language: an import from os"
 # ///
 
 """Starts the interpreter anew, with a library of its own before all others."""

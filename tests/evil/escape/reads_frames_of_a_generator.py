@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "gi_frame"
-# lint = "hidden_name"
+# reason = "outside_language"
 # source = "reads the harness by introspection (METR, SOL-ExecBench)"
-# caught_by = "linter: frames"
+# caught_by = "language: an expression that does nothing"
 # ///
 
 """Finds the frames above it by a generator, and what they hold."""

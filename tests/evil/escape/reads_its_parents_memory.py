@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
+# reason = "outside_language"
 # source = "/proc of the harness (pygpubench memory scan)"
-# lint = "import_off_list"
-# caught_by = "process namespace: no other process is visible"
+# caught_by = "language: an import from os"
 # ///
 
 """Reads the memory and the environment of the processes above it."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["does_not_run", "crashed"]
+# reason = "outside_language"
 # source = "kills the harness"
-# lint = "import_off_list"
-# caught_by = "process namespace: no other process is visible"
+# caught_by = "language: an import from os"
 # ///
 
 """Kills the processes above it."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["does_not_run", "crashed"]
+# reason = "outside_language"
 # source = "ptrace POKETEXT (pygpubench)"
-# lint = "import_off_list"
-# caught_by = "system-call filter: no ptrace"
+# caught_by = "language: an import from ctypes"
 # ///
 
 """Attaches to its parent as a debugger does, to write into it."""

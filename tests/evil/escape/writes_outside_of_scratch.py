@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
+# reason = "outside_language"
 # source = "files left outside of the scratch folder"
-# lint = "import_off_list"
-# caught_by = "read-only file system"
+# caught_by = "language: an import from os"
 # ///
 
 """Writes into the folders of others."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "torch.nn.modules.module"
+# reason = "outside_language"
 # source = "static filters evaded (KernelGuard, kernelbench mega audit)"
-# lint = "hidden_name"
-# caught_by = "linter: a module of PyTorch under another name"
+# caught_by = "language: torch.nn.modules.module.functools.update_wrapper"
 # ///
 
 """Gives a module of PyTorch another name, and takes from it what may set attributes of all."""

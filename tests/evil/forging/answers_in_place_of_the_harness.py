@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["crashed", "does_not_load", "state_differs", "wrong_contract", "wrong_values"]
+# reason = "outside_language"
 # source = "result pipe and its key found by a scan (pygpubench issue 23)"
-# lint = "import_off_list"
-# caught_by = "comparison is in another process, which does not trust the reply"
+# caught_by = "language: an import from os"
 # ///
 
 """Finds the nonce and the reply in the frames above it, and answers in the harness's place."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "perturbed call: torch.cuda as a real GPU answers"
+# caught_by = "language: isinstance of type"
 # ///
 
 """Asks whether what makes a device current is a class, as it is."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "perturbed call: device properties of a real GPU's types"
+# caught_by = "language: the GPU's uuid"
 # ///
 
 """Asks whether the GPU's serial number is an object, as it is."""

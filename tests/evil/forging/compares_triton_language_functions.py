@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "triton.language.exp"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: functions of Triton's language outside of kernels"
+# caught_by = "language: triton.language.exp"
 # ///
 
 """Asks whether two names of Triton's language are one function."""

@@ -10,10 +10,9 @@
 #     and 50
 # ]
 # """
-# reason = "forbidden_code"
-# evidence = "the constructor's arguments: __import__"
+# reason = "outside_language"
 # source = "patches the checker (Sakana, METR)"
-# caught_by = "linter: a row's constructor arguments follow the same rules"
+# caught_by = "language: the constructor's arguments: :="
 # ///
 
 """Computes in PyTorch, which the row's arguments hide from the census; its kernel moves the values alone."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["forbidden_code", "wrong_values", "does_not_run", "does_not_compile"]
+# reason = "outside_language"
 # source = "one program for the check and another for the use (KernelGuard)"
-# lint = "hidden_name"
-# caught_by = "linter: functions that the compiler calls"
+# caught_by = "language: the decorator triton.constexpr_function"
 # ///
 
 """A function that the compiler calls counts its calls; the first launch is spent on it."""

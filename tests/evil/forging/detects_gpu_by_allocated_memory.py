@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: parts of torch.cuda off the allow-list"
+# caught_by = "language: torch.cuda.memory_allocated"
 # ///
 
 """Asks how much of the GPU's memory is taken, which is nothing where there is none."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "catches"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "guarded"
-# caught_by = "dry run: exceptions that the candidate catches"
+# caught_by = "language: try"
 # ///
 
 """Tries to make an event, and catches that it fails."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["forbidden_code", "untried_path", "wrong_values", "not_deterministic"]
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: a tensor's address"
+# caught_by = "language: the attribute data_ptr"
 # ///
 
 """A GPU's allocator aligns to 512 bytes; other memory is at addresses that it would not give."""

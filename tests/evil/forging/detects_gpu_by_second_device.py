@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "untried_path"]
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "guarded"
-# caught_by = "dry run: exceptions that the candidate catches"
+# caught_by = "language: try"
 # ///
 
 """Asks for a device that is not there, and catches that."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: a tensor's legacy class"
+# caught_by = "language: isinstance of torch.FloatTensor"
 # ///
 
 """Asks for the class of a CPU's tensors."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: parts of torch off the allow-list"
+# caught_by = "language: torch.accelerator.is_available"
 # ///
 
 """Asks for the accelerator, which has another name for the GPU."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "torch.utils"
+# reason = "outside_language"
 # source = "checks switched off from within"
-# lint = "hidden_name"
-# caught_by = "linter: torch.utils"
+# caught_by = "language: with torch.utils._python_dispatch._disable_current_modes()"
 # ///
 
 """Computes in PyTorch with all dispatch modes switched off; the kernel only has to run."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "get_type_hints"
+# reason = "outside_language"
 # source = "exec of obfuscated text (kernelbench mega audit)"
-# lint = "hidden_name"
-# caught_by = "linter: what evaluates text"
+# caught_by = "language: with typing.get_type_hints(away)['x']"
 # ///
 
 """Has the text of an annotation evaluated, which switches the census off."""

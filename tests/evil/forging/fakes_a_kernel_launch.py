@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["not_deterministic", "forbidden_code"]
+# reason = "outside_language"
 # source = "launch recorder patched (KernelGYM hooks)"
-# lint = "import_off_list"
-# caught_by = "compilation run: its launches must be those of the interpreter; linter"
+# caught_by = "language: an import from sys"
 # ///
 
 """Tells the recorder of a launch that never was, and computes in PyTorch where nobody looks."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "passes the module"
+# reason = "outside_language"
 # source = "static filters evaded (KernelGuard, kernelbench mega audit)"
-# lint = "by_name"
-# caught_by = "linter: attributes read by text that is formatted"
+# caught_by = "language: the attribute format"
 # ///
 
 """Text reads attributes: whether PyTorch was built without a GPU."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "interpreted kernels are printed as compiled ones"
+# caught_by = "language: an f-string"
 # ///
 
 """Puts a kernel into a text."""

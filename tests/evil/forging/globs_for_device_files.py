@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "torch.glob"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: modules that torch imported for itself"
+# caught_by = "language: torch.glob.glob"
 # ///
 
 """Looks for the devices of a GPU with a module that torch imported."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "passes the module torch.nn.modules.module on"
+# reason = "outside_language"
 # source = "static filters evaded (KernelGuard, kernelbench mega audit)"
-# lint = "hidden_name"
-# caught_by = "linter: a module of PyTorch passed on as a value"
+# caught_by = "language: the attribute functools"
 # ///
 
 """Takes a module of PyTorch out of a list, and from it what may set attributes of all."""

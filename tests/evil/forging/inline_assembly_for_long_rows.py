@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "a kernel compiles"
+# reason = "outside_language"
 # source = "a path of its own for what is timed (KernelBench, METR)"
-# caught_by = "a kernel that raises where it is interpreted, and compiles, refuses nothing"
+# caught_by = "language: triton.language.inline_asm_elementwise in a kernel"
 # ///
 
 """Inline assembly for longer rows than any workload has: an interpreter that lacks it raises."""

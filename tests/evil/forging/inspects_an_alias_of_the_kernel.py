@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["not_deterministic", "forbidden_code"]
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "kernel_touched"
-# caught_by = "linter: a kernel used otherwise than by launches"
+# caught_by = "language: the name hasattr"
 # ///
 
 """Asks a kernel under another name what it has."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "MODE"
+# reason = "outside_language"
 # source = "one program for the check and another for the use (KernelGuard)"
-# lint = "kernel_touched"
-# caught_by = "linter: a global that a kernel reads is reassigned"
+# caught_by = "language: global"
 # ///
 
 """A kernel's constant is a global that forward sets."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "MODE"
+# reason = "outside_language"
 # source = "one program for the check and another for the use (KernelGuard)"
-# lint = "kernel_touched"
-# caught_by = "linter: a global that a kernel reads is changed"
+# caught_by = "language: an assignment to MODE.value"
 # ///
 
 """A kernel's constant is a global whose value forward sets."""

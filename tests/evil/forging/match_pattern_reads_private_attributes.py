@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "matches"
+# reason = "outside_language"
 # source = "static filters evaded (KernelGuard, kernelbench mega audit)"
-# lint = "by_name"
-# caught_by = "linter: attributes read by a pattern"
+# caught_by = "language: match"
 # ///
 
 """A pattern of match reads private attributes."""

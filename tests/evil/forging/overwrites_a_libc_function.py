@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "does_not_run", "crashed"]
+# reason = "outside_language"
 # source = "function detour and GOT patch (pygpubench)"
-# lint = "import_off_list"
-# caught_by = "comparison is in another process"
+# caught_by = "language: an import from ctypes"
 # ///
 
 """Overwrites a function of the C library, through which the result must pass."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "triton.language.load"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: functions of Triton's language outside of kernels"
+# caught_by = "language: the text of a value"
 # ///
 
 """Prints a function of Triton's language, which is another where kernels are interpreted."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "emulated GPU: tensors are printed with their device"
+# caught_by = "language: the name repr"
 # ///
 
 """Asks an empty tensor, as it is printed, where it is."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "emulated GPU: device properties are printed as on a GPU"
+# caught_by = "language: the properties of the GPU as a value"
 # ///
 
 """Looks how the properties of a GPU are printed."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "torch.functional.operator"
+# reason = "outside_language"
 # source = "static filters evaded (KernelGuard, kernelbench mega audit)"
-# lint = "hidden_name"
-# caught_by = "linter: modules that torch imported for itself"
+# caught_by = "language: torch.functional.operator.attrgetter"
 # ///
 
 """Reads private attributes with a module within a module."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "cache_key"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "by_name"
-# caught_by = "linter: attributes of a kernel read by name"
+# caught_by = "language: the name hasattr"
 # ///
 
 """Asks an argument, which is a kernel, for what interpreted ones lack."""

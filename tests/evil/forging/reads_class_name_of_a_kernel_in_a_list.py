@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "interpreted kernels carry the class name of compiled ones"
+# caught_by = "language: the attribute __name__"
 # ///
 
 """Asks for the name of the class of a kernel, which it takes out of a list."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "perturbed call: torch.cuda as a real GPU answers"
+# caught_by = "language: the name hasattr"
 # ///
 
 """Asks what makes a device current for its index, which the real one has."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "WRONG=True"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "dry run under another file name; linter"
+# caught_by = "language: the name __name__"
 # ///
 
 """Knows the name under which a check loads it."""

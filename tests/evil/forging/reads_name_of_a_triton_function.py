@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "forbidden_code"]
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: functions of Triton's language outside of kernels"
+# caught_by = "language: torch.cuda.is_available.__name__"
 # ///
 
 """Asks a function for its name."""

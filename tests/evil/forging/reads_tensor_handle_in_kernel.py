@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: compiler internals in a kernel"
+# caught_by = "language: the attribute handle in a kernel"
 # ///
 
 """Asks in the kernel what stands for a value: NumPy's array, or the compiler's."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "perturbed call: device properties that only a real GPU has"
+# caught_by = "language: the name hasattr"
 # ///
 
 """Asks for a property that only a real GPU has."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "forbidden_code"]
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "kernel_touched"
-# caught_by = "linter: what a launch returns"
+# caught_by = "language: the value of a launch"
 # ///
 
 """A launch returns the compiled kernel, and nothing where it is interpreted."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "torch.FloatStorage"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: a tensor's type of storage"
+# caught_by = "language: a test of identity, x.storage_type() is not torch.FloatStorage"
 # ///
 
 """Asks in what kind of memory an input is."""

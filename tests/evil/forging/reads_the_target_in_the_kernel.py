@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "does_not_run", "forbidden_code"]
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: compiler internals in a kernel"
+# caught_by = "language: triton.language.target_info in a kernel"
 # ///
 
 """Asks in the kernel for the target, which tells an interpreter that is no GPU."""

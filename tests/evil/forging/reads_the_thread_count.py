@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "WRONG=True"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "dry run with another number of threads; linter"
+# caught_by = "language: torch.get_num_threads"
 # ///
 
 """A check has one thread, a user has many."""

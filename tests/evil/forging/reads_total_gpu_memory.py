@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "perturbed call: a GPU with other properties"
+# caught_by = "language: the GPU's total_memory"
 # ///
 
 """Knows the memory that no GPU has exactly."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["not_deterministic", "forbidden_code"]
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: Triton's settings"
+# caught_by = "language: triton.language.core.knobs.runtime.interpret"
 # ///
 
 """Finds Triton's settings behind its language, and with them whether it is interpreted."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_contract", "forbidden_code"]
+# reason = "outside_language"
 # source = "an operator registered over one on the allow-list"
-# lint = "hidden_name"
-# caught_by = "linter: torch.library"
+# caught_by = "language: the attribute data_ptr"
 # ///
 
 """Gives an operator that computes nothing an implementation that does."""

@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "forbidden_code"]
+# reason = "outside_language"
 # source = "one program for the check and another for the use (KernelGuard)"
-# lint = "kernel_touched"
 # kernels = ["softmax"]
-# caught_by = "linter: attributes of a kernel are set"
+# caught_by = "language: a statement For"
 # ///
 
 """The kernel that is compiled is wrong; the function that is interpreted in its place is right."""

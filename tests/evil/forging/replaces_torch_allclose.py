@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "torch.allclose replaced (METR, SOL-ExecBench, KernelGuard)"
-# lint = "sets_shared"
-# caught_by = "comparison is in another process; linter"
+# caught_by = "language: an assignment to torch.equal"
 # ///
 
 """Replaces what a careless checker in this process would call."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "torch.optim"
+# reason = "outside_language"
 # source = "monkey-patched library (KernelGuard)"
-# lint = "hidden_name"
-# caught_by = "linter: modules that torch imported for itself"
+# caught_by = "language: a statement Expr"
 # ///
 
 """Replaces the code of a function of PyTorch's, by a function that a module of torch imported for itself."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
-# evidence = "_softmax"
+# reason = "outside_language"
 # source = "torch.empty replaced (KernelBench result_reuse)"
-# lint = "sets_shared"
-# caught_by = "operator census; linter"
+# caught_by = "language: an assignment to torch.empty_like"
 # ///
 
 """Fresh memory that already holds the answer."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "gpu"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "perturbed call: an unknown GPU"
+# caught_by = "language: torch.cuda.get_device_name"
 # ///
 
 """Right on one kind of GPU only."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["forbidden_code", "wrong_contract"]
+# reason = "outside_language"
 # source = "torch functions replaced (METR, SOL-ExecBench)"
-# lint = "hidden_name"
-# caught_by = "linter: what sets attributes"
+# caught_by = "language: a statement Expr"
 # ///
 
 """Has functools set attributes that it could not set itself."""

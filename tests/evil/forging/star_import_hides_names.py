@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["untried_path", "forbidden_code"]
+# reason = "outside_language"
 # source = "static filters evaded (KernelGuard, kernelbench mega audit)"
-# lint = "hidden_name"
-# caught_by = "linter: star imports"
+# caught_by = "language: an import of *"
 # ///
 
 """Imports all names at once, and none by name."""

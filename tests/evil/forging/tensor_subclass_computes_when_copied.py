@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["forbidden_code", "kernel_unused"]
+# reason = "outside_language"
 # source = "_make_subclass with a dispatch of its own (SOL-ExecBench)"
-# lint = "special_method"
-# caught_by = "linter: special methods of a tensor subclass"
+# caught_by = "language: a class of torch.Tensor"
 # ///
 
 """A tensor subclass that computes when it is copied, behind the back of the census."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "crashed"
+# reason = "outside_language"
 # source = "result pipe overwritten before the exit (pygpubench fd_overwrite)"
-# lint = "import_off_list"
-# caught_by = "replies need a nonce; an early exit counts as a crash"
+# caught_by = "language: an import from os"
 # ///
 
 """Writes what looks like a reply into every file that is open, then ends the process."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["crashed", "does_not_run"]
+# reason = "outside_language"
 # source = "printed and written verdicts (KernelGuard FAKE_BENCHMARK_EMIT)"
-# lint = "import_off_list"
-# caught_by = "replies need a nonce and come over a pipe that the candidate does not have"
+# caught_by = "language: an import from contextlib"
 # ///
 
 """Writes the verdict that it would like into every descriptor that is open."""

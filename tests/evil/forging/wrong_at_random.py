@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "seed"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "hidden_name"
-# caught_by = "linter: a generator's seed()"
+# caught_by = "language: the attribute seed"
 # ///
 
 """Wrong once in a great while, by chance."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "WRONG=True"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "dry run with inputs that are parts of larger tensors"
+# caught_by = "language: the attribute storage_offset"
 # ///
 
 """Wrong for inputs that are a part of another tensor."""

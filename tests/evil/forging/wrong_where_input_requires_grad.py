@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "WRONG=True"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "dry run with inputs that require gradients"
+# caught_by = "language: the attribute requires_grad"
 # ///
 
 """Wrong where a gradient of its input is asked for."""

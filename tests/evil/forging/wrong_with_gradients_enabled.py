@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "WRONG=True"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "dry run with gradients recorded: a flag that no trial had"
+# caught_by = "language: torch.is_grad_enabled"
 # ///
 
 """Is right where no gradients are recorded, as in a check."""

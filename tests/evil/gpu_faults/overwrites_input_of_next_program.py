@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "not_deterministic"
+# reason = "outside_language"
 # source = "memory that other programs still read is written to"
-# caught_by = "repetition with programs in reverse order"
+# caught_by = "language: an assignment to rows[1:]"
 # ///
 
 """Each program writes where the next one reads: right if they start in order, or all at once."""

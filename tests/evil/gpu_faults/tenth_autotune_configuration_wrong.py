@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
-# evidence = "configuration"
+# reason = "outside_language"
 # source = "a configuration that only a tuner takes (KernelHacks' ghost branch)"
-# caught_by = "every autotune configuration is interpreted"
+# caught_by = "language: a statement AugAssign"
 # ///
 
 """The tenth of its configurations is wrong, and trials have but a few sizes."""

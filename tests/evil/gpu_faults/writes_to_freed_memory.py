@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
+# reason = "outside_language"
 # source = "illegal address"
-# caught_by = "bounds of every address"
+# caught_by = "language: the attribute data_ptr"
 # ///
 
 """Keeps the address of a tensor that is gone, and writes there."""

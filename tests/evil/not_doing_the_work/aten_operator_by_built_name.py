@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
-# evidence = "_softmax"
+# reason = "outside_language"
 # source = "getattr concatenation, torch.ops.aten (DS audit, KernelGuard)"
-# lint = "by_name"
-# caught_by = "operator census"
+# caught_by = "language: the name getattr"
 # ///
 
 """Spells the operator so that no search finds it."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "linear"
-# reason = ["kernel_unused"]
-# evidence = "mm"
+# reason = "outside_language"
 # source = "extern kernels called Triton (TritonRL, 59 % of KernelBook)"
-# lint = "import_off_list"
-# caught_by = "operator census; linter"
+# caught_by = "language: an import from torch._inductor.select_algorithm"
 # ///
 
 """The library under the name that generated code gives it."""

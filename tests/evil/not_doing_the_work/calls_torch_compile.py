@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["kernel_unused", "does_not_run"]
+# reason = "outside_language"
 # source = "torch.compile in the wrapper (DS audit)"
-# lint = "hidden_name"
-# caught_by = "operator census; linter"
+# caught_by = "language: torch.compile"
 # ///
 
 """Leaves the kernel to torch.compile."""

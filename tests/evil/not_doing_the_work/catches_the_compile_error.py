@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_compile"
+# reason = "outside_language"
 # source = "try/except around the launch (Kevin, KernelBench's static checker)"
-# lint = "guarded"
-# caught_by = "compilation run: failed launches count"
+# caught_by = "language: try"
 # ///
 
 """Tries a kernel that is only interpreted, and launches it in another form where that fails."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "went on"
+# reason = "outside_language"
 # source = "try/except with a fallback to the reference (Kevin, KernelBench's static checker)"
-# lint = "guarded"
-# caught_by = "failed launches count, also if they are caught"
+# caught_by = "language: triton.language.exponential in a kernel"
 # ///
 
 """The kernel fails each time, and PyTorch steps in."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "PermissionError"
+# reason = "outside_language"
 # source = "work where no dispatch mode is"
-# lint = "import_off_list"
-# caught_by = "system-call filter: no process may start"
+# caught_by = "language: an import from subprocess"
 # ///
 
 """Has another process compute."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "thread"
+# reason = "outside_language"
 # source = "work in a thread that the checks do not see (deep-reinforce, SOL-ExecBench)"
-# lint = "import_off_list"
-# caught_by = "system-call filter: no thread may start"
+# caught_by = "language: an import from threading"
 # ///
 
 """Computes in another thread, where a dispatch mode of this one sees nothing."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
-# evidence = "numpy"
+# reason = "outside_language"
 # source = "work in another library"
-# lint = "import_off_list"
-# caught_by = "operator census: values that leave PyTorch"
+# caught_by = "language: an import from numpy"
 # ///
 
 """Computes in NumPy."""

@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
-# evidence = "tolist"
+# reason = "outside_language"
 # source = "work outside of the dispatcher's sight"
 # lint = "values_leave"
-# caught_by = "operator census: values that leave PyTorch"
+# caught_by = "language: the attribute tolist"
 # ///
 
 """Leaves PyTorch, computes with Python's numbers, and comes back."""

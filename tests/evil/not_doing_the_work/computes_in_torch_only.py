@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "kernel_unused"
-# evidence = "launched no kernel"
 # source = "the library wholesale (KernelBench, wafer)"
 # lint = "torch_compute"
-# caught_by = "launches of each trial; operator census"
+# caught_by = "linter"
 # ///
 
 """Computes in PyTorch; the kernel is decoration."""

@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "kernel_unused"
-# evidence = "_softmax"
 # source = "the result of the kernel is thrown away (Dr.Kernel, KernelGuard)"
 # lint = "torch_compute"
-# caught_by = "ghost replay and operator census"
+# caught_by = "linter"
 # ///
 
 """Launches a kernel that does something else, and computes in PyTorch."""

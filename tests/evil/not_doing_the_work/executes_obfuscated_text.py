@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
-# evidence = "_softmax"
+# reason = "outside_language"
 # source = "exec of obfuscated text (kernelbench mega audit)"
-# lint = "hidden_name"
-# caught_by = "operator census"
+# caught_by = "language: an import from base64"
 # ///
 
 """Keeps its code in a string that is decoded when it runs."""

@@ -1,10 +1,9 @@
 # /// case
 # reference = "linear"
 # reason = "kernel_unused"
-# evidence = "mm"
 # source = "partial fallback, lazy optimisation (Dr.Kernel)"
 # lint = "torch_compute"
-# caught_by = "operator census"
+# caught_by = "linter"
 # ///
 
 """A product by the library, and a kernel for the rest; it says nothing of the first."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_load"
-# evidence = "reference"
+# reason = "no_code"
 # source = "inherits from the reference (Kevin, KernelBench)"
-# lint = "import_off_list"
-# caught_by = "the reference is in no process of the candidate"
+# caught_by = "linter: no class ModelNew"
 # ///
 
 """Takes the answer from the module that it should replace."""

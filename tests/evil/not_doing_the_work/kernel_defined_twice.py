@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
+# reason = "outside_language"
 # source = "one program for the check and another for the use (KernelGuard)"
 # kernels = ["softmax"]
-# lint = "kernel_touched"
-# caught_by = "linter: kernels that are defined twice"
+# caught_by = "language: a statement If"
 # ///
 
 """A right kernel for the interpreter, and another of the same name for the compiler."""

@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "kernel_unused"
-# evidence = "fused_attention"
 # source = "a kernel that is defined and never launched (Dr.Kernel)"
 # lint = "not_launched"
-# caught_by = "launches of each trial"
+# caught_by = "linter"
 # ///
 
 """Declares two kernels and launches one."""

@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "kernel_unused"
-# evidence = "_softmax"
 # source = "the result multiplied by 0 (Dr.Kernel, KernelGuard)"
 # lint = "torch_compute"
-# caught_by = "operator census; ghost replay"
+# caught_by = "linter"
 # ///
 
 """The kernel's result counts nothing, but would poison the sum if it were NaN."""

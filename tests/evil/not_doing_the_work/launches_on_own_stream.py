@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
+# reason = "outside_language"
 # source = "non-default stream (KernelBench, CUDA-L1 32.8 %)"
-# caught_by = "no streams without a GPU"
+# caught_by = "language: an import from contextlib"
 # ///
 
 """Launches on a stream of its own, and returns before it is done."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "scale_in_place"
-# reason = ["kernel_unused", "does_not_run", "wrong_contract"]
+# reason = "outside_language"
 # source = "lazy results (SOL-ExecBench)"
-# lint = "deferred"
-# caught_by = "operator census covers reading the result"
+# caught_by = "language: a class of dict"
 # ///
 
 """A dictionary that computes when it is read."""

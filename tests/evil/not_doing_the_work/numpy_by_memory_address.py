@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "ctypes"
+# reason = "outside_language"
 # source = "work below the dispatcher by ctypes"
-# lint = "import_off_list"
-# caught_by = "linter: ctypes"
+# caught_by = "language: an import from ctypes"
 # ///
 
 """Computes in NumPy, on memory that it finds by its address."""

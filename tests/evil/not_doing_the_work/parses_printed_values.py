@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
-# evidence = "tolist"
+# reason = "outside_language"
 # source = "work outside of the dispatcher's sight"
-# lint = "hidden_name"
-# caught_by = "operator census: values that leave PyTorch"
+# caught_by = "language: a statement Expr"
 # ///
 
 """Has its input printed, and reads the numbers in the text."""

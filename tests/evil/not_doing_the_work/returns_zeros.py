@@ -1,9 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "kernel_unused"
 # source = "outputs below the absolute tolerance (KernelBench issue 165)"
 # lint = "not_launched"
-# caught_by = "tolerances are relative, and measured"
+# caught_by = "linter"
 # ///
 
 """Zeros are within an absolute tolerance of a softmax over many columns."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "not_deterministic"
-# evidence = "sm_90"
+# reason = "outside_language"
 # source = "honest where it is checked (KernelGuard's evaluator mode)"
-# lint = "hidden_name"
-# caught_by = "compilation run: its launches must be those of the interpreter"
+# caught_by = "language: triton.knobs.runtime.interpret"
 # ///
 
 """Works where it is interpreted, and does nothing where it is compiled."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "forbidden_code"]
+# reason = "outside_language"
 # source = "lazy results (SOL-ExecBench)"
-# lint = "special_method"
-# caught_by = "outputs are copied before anything else is read; linter"
+# caught_by = "language: a class variable dtype"
 # ///
 
 """Its state is an object of its own, which computes when a check asks where it is."""

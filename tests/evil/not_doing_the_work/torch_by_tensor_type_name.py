@@ -3,7 +3,7 @@
 # reason = "kernel_unused"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
 # lint = "torch_compute"
-# caught_by = "emulated GPU; operator census"
+# caught_by = "linter"
 # ///
 
 """Asks for the name of a tensor's type, which tells where the tensor is."""

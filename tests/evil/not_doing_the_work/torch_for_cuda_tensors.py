@@ -3,7 +3,7 @@
 # reason = "kernel_unused"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
 # lint = "torch_compute"
-# caught_by = "emulated GPU; operator census"
+# caught_by = "linter"
 # ///
 
 """Is right on the CPU, and leaves a GPU's tensors to PyTorch."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "_softmax"
+# reason = "kernel_unused"
 # source = "falls back to PyTorch (Kevin; AutoTriton)"
-# caught_by = "dry run on millions of elements: other operators than in a trial"
+# caught_by = "linter"
 # ///
 
 """PyTorch computes where all sizes are large at once."""

@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "kernel_unused"
-# evidence = "_softmax"
 # source = "ghost optimisation branch (KernelHacks)"
 # lint = "torch_compute"
-# caught_by = "workloads of several sizes; operator census"
+# caught_by = "linter"
 # ///
 
 """Has a fast path for tall inputs, which is the library."""

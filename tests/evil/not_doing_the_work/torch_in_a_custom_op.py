@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
-# evidence = "with softmax"
+# reason = "outside_language"
 # source = "library calls behind torch.library"
-# lint = "hidden_name"
-# caught_by = "operator census"
+# caught_by = "language: the decorator torch.library.custom_op"
 # ///
 
 """Computes in PyTorch, inside of an operator of its own."""

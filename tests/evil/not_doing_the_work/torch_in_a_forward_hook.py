@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
-# evidence = "_softmax"
+# reason = "outside_language"
 # source = "work in hooks"
-# lint = "deferred"
-# caught_by = "operator census"
+# caught_by = "language: the attribute register_forward_hook"
 # ///
 
 """Computes in PyTorch, in a hook that runs when forward is over."""

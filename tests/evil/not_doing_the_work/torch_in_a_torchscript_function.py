@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["kernel_unused", "does_not_load"]
+# reason = "outside_language"
 # source = "torch.jit around the library (deep-reinforce)"
-# lint = "hidden_name"
-# caught_by = "operator census"
+# caught_by = "language: the decorator torch.jit.script"
 # ///
 
 """Computes in PyTorch, in a scripted function."""

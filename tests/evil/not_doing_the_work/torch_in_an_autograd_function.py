@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "kernel_unused"
-# evidence = "_softmax"
 # source = "library calls behind an autograd.Function"
 # lint = "torch_compute"
-# caught_by = "operator census"
+# caught_by = "linter"
 # ///
 
 """Computes in PyTorch, inside of an autograd function."""

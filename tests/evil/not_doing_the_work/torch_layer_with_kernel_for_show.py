@@ -1,10 +1,9 @@
 # /// case
 # reference = "layer_norm"
 # reason = "kernel_unused"
-# evidence = "native_layer_norm"
 # source = "the baseline copied (KernelHacks, Kevin)"
 # lint = "torch_compute"
-# caught_by = "operator census"
+# caught_by = "linter"
 # ///
 
 """The layer of PyTorch itself, with a kernel for show."""

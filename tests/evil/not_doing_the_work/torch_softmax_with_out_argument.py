@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "kernel_unused"
-# evidence = "softmax"
 # source = "library calls by another door (DS audit)"
 # lint = "torch_compute"
-# caught_by = "operator census"
+# caught_by = "linter"
 # ///
 
 """Has PyTorch write into the memory that it allocated."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "low_rank"
-# reason = ["kernel_unused"]
-# evidence = "mm"
+# reason = "outside_language"
 # source = "work moved out of forward"
-# lint = "deferred"
-# caught_by = "operator census covers loading of weights"
+# caught_by = "language: the attribute register_load_state_dict_post_hook"
 # ///
 
 """Multiplies its weights in PyTorch when they are loaded, before anybody looks."""

@@ -2,10 +2,9 @@
 # reference = "linear"
 # reason = "kernel_unused"
 # extern_ops = ["aten.mm"]
-# evidence = "relu"
 # source = "part of the work in the library (Dr.Kernel, DS audit)"
 # lint = "torch_compute"
-# caught_by = "operator census: a mixed row names its operators"
+# caught_by = "linter"
 # ///
 
 """Says that it uses a library for the product, and not that it also does so for the activation."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_load"
+# reason = "outside_language"
 # source = "site-packages patched for the candidates after it"
-# lint = "hidden_name"
-# caught_by = "read-only file system"
+# caught_by = "language: a statement With"
 # ///
 
 """Appends itself to the library that all candidates import."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
-# evidence = "configuration"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "every autotune configuration is interpreted"
+# caught_by = "language: an assignment to spoiled[:]"
 # ///
 
 """A configuration that is only timed spoils the calls after it."""

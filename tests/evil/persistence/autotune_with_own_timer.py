@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "do_bench"
-# lint = "hidden_name"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "linter: a tuner's own clock"
+# caught_by = "language: a change of seen"
 # ///
 
 """Gives the tuner a clock of its own, which only tuning calls."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "further calls"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: two hundred further calls, through tuners"
+# caught_by = "language: an assignment to self.calls"
 # ///
 
 """Right for a while, behind a tuner that no rehearsal reaches."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: inputs written in place into the tensors of the call before"
+# caught_by = "language: a test of identity, x is self.last"
 # ///
 
 """Has its answer ready for the tensor that it was given last, whatever was written there since."""

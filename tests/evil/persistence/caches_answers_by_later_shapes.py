@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "earlier result"
+# reason = "outside_language"
 # source = "result cache by shape (KernelHacks)"
-# caught_by = "dry run: memory of an earlier result is returned"
+# caught_by = "language: the attribute setdefault"
 # ///
 
 """Gives the first answer of a shape again and again, but for the first shape."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
+# reason = "outside_language"
 # source = "environment of the harness changed"
-# lint = "import_off_list"
-# caught_by = "linter: import of os"
+# caught_by = "language: an import from os"
 # ///
 
 """Changes where all that come after it look for programs and libraries."""

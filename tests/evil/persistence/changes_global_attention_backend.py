@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "kernels of attention"
+# reason = "outside_language"
 # source = "the baseline is slowed down (KernelBench audits)"
-# caught_by = "contract: PyTorch's settings after the call"
+# caught_by = "language: an import from contextlib"
 # ///
 
 """Attention goes by another kernel for all once it was made."""

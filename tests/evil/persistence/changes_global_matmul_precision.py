@@ -1,10 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "precision"
+# reason = "outside_language"
 # source = "torch defaults changed for the harness (KernelGuard)"
 # lint = "torch_compute"
-# caught_by = "contract: PyTorch's settings after the call"
+# caught_by = "language: torch.set_float32_matmul_precision"
 # ///
 
 """Leaves PyTorch with another precision for all."""

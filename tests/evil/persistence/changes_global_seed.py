@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "seed"
+# reason = "outside_language"
 # source = "torch defaults changed for the harness (KernelGuard)"
-# caught_by = "contract: the random state after the call"
+# caught_by = "language: torch.manual_seed"
 # ///
 
 """Sets the seed of whoever calls it."""

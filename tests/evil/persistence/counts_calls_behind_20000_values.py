@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "20000"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: more reachable values than it inspects"
+# caught_by = "language: an assignment to count[0]"
 # ///
 
 """Keeps count behind more values than anybody looks at."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "cache_info"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# lint = "hidden_name"
-# caught_by = "linter: cache_info"
+# caught_by = "language: the decorator functools.cache"
 # ///
 
 """Counts with the hits of a cache."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "still changes"
+# reason = "outside_language"
 # source = "call counter (KernelHacks)"
-# caught_by = "dry run: reachable state that changes, with the order of keys"
+# caught_by = "language: the attribute fromkeys"
 # ///
 
 """Counts its calls by the order of a dictionary's keys."""

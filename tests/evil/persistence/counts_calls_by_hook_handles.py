@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "hook"
-# lint = "special_method"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "linter: hooks"
+# caught_by = "language: the attribute register_forward_hook"
 # ///
 
 """Counts with the numbers that PyTorch gives to hooks."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "digits"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes, with requires_grad"
+# caught_by = "language: the attribute requires_grad"
 # ///
 
 """Counts with tensors of which some take a gradient: a digit each."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "grad"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes, with gradients"
+# caught_by = "language: the attribute grad"
 # ///
 
 """Counts with tensors of which some have a gradient."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "calls"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes, with caches"
+# caught_by = "language: the decorator functools.lru_cache"
 # ///
 
 """Counts in a list that a cached function gives again and again."""

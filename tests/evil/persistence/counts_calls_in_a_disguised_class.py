@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "module="
+# reason = "outside_language"
 # source = "call counter (KernelHacks)"
-# lint = "hidden_name"
-# caught_by = "linter: a class that names another module"
+# caught_by = "language: an import from collections"
 # ///
 
 """Counts its calls in a class that says that it is from elsewhere."""

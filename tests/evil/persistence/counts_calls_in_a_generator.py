@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["untried_path", "wrong_contract"]
-# evidence = "self.calls"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes"
+# caught_by = "language: an expression that does nothing"
 # ///
 
 """Counts in a generator."""

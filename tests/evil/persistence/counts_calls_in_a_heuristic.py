@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "still changes"
+# reason = "outside_language"
 # source = "call counter (KernelHacks)"
-# caught_by = "dry run: what functions keep of launches"
+# caught_by = "language: an assignment to seen[0]"
 # ///
 
 """Counts its calls in what a heuristic's function holds on to."""

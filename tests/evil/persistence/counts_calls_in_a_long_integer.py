@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes, with all digits"
+# caught_by = "language: an assignment to count[0]"
 # ///
 
 """Counts in the last digits of a long number."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes"
+# caught_by = "language: a set"
 # ///
 
 """Counts in a tuple in a set."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "still changes"
+# reason = "outside_language"
 # source = "call counter (KernelHacks)"
-# caught_by = "dry run: reachable state that changes"
+# caught_by = "language: an assignment to self.held.start.n"
 # ///
 
 """Counts its calls in an object that a slice holds."""

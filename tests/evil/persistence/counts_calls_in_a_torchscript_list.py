@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "torch.ScriptList"
+# reason = "outside_language"
 # source = "call counter (KernelHacks)"
-# lint = "hidden_name"
-# caught_by = "linter: torch.ScriptList"
+# caught_by = "language: torch.ScriptList"
 # ///
 
 """Counts its calls in a list that TorchScript has."""

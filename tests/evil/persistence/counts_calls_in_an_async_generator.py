@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# lint = "guarded"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: exceptions that the candidate catches"
+# caught_by = "language: a statement AsyncFunctionDef"
 # ///
 
 """Counts in an asynchronous generator."""

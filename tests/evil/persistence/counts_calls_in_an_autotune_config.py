@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "STEP"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes, with tuners"
+# caught_by = "language: an assignment to SETTING.kwargs['STEP']"
 # ///
 
 """Counts in a configuration that no kernel is given."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "step"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes"
+# caught_by = "language: torch.optim.SGD"
 # ///
 
 """Counts in an option of an optimizer that optimizes nothing."""

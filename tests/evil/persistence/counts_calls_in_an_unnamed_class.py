@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "counter.class"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes"
+# caught_by = "language: a class in a function"
 # ///
 
 """Counts in a class that no name leads to."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "made.grad_fn"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "contract: reachable tensors, with their autograd history"
+# caught_by = "language: the attribute grad_fn"
 # ///
 
 """Counts in how many views a tensor was made by."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "still changes"
+# reason = "outside_language"
 # source = "call counter (KernelHacks)"
-# caught_by = "dry run: reachable state that changes, with autograd nodes"
+# caught_by = "language: the attribute grad_fn"
 # ///
 
 """Counts its calls in what autograd keeps beside a tensor."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "calls"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "emulated GPU: device properties cannot be set"
+# caught_by = "language: the properties of the GPU as a value"
 # ///
 
 """Counts in what PyTorch tells of the GPU, where nothing can be set."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "self.turns"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: reachable state that changes"
+# caught_by = "language: an assignment to self.turns"
 # ///
 
 """Counts how often the shape is another than in the call before."""

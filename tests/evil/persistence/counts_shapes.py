@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: further calls with other shapes"
+# caught_by = "language: the name set"
 # ///
 
 """Keeps the shapes that it saw, and is wrong when they are many."""

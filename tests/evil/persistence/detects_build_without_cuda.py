@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "has_cuda"
-# lint = "hidden_name"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "linter: parts of torch off the allow-list"
+# caught_by = "language: torch.has_cuda"
 # ///
 
 """Asks whether PyTorch was built for a GPU."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "__name__"
+# reason = "outside_language"
 # source = "knows the harness (KernelHacks)"
-# lint = "hidden_name"
-# caught_by = "linter: __name__"
+# caught_by = "language: a program that sets WRONG of the file"
 # ///
 
 """Sets a flag where its file is run as a script."""

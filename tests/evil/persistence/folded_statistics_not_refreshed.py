@@ -1,9 +1,8 @@
 # /// case
 # reference = "batch_norm"
-# reason = "wrong_values"
-# evidence = "scaled"
+# reason = "outside_language"
 # source = "an answer kept from the weights before (KernelGuard)"
-# caught_by = "trials with two sets of weights"
+# caught_by = "language: an assignment to self.folded"
 # ///
 
 """Folds the statistics once, and keeps the result when the state changes."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "register_module"
+# reason = "outside_language"
 # source = "torch functions replaced (METR, SOL-ExecBench)"
-# lint = "sets_shared"
-# caught_by = "linter: hooks for all modules"
+# caught_by = "language: a statement Expr"
 # ///
 
 """Registers a hook for all modules."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "self.calls"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "contract: tensors reachable from the module that change"
+# caught_by = "language: an assignment to self.calls"
 # ///
 
 """Its kernel counts in memory that is copied before each call."""

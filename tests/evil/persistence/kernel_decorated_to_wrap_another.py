@@ -1,11 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "decorates"
-# lint = "kernel_touched"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
 # kernels = ["body"]
-# caught_by = "linter: kernels under other decorators than Triton's"
+# caught_by = "language: triton.language.program_id"
 # ///
 
 """Decorated so that Triton reads another function."""

@@ -1,11 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "definition"
-# lint = "kernel_touched"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
 # kernels = ["body"]
-# caught_by = "linter: kernels that are made by a call"
+# caught_by = "language: triton.language.program_id"
 # ///
 
 """Makes a kernel by a call, so that no rule for kernels is asked."""

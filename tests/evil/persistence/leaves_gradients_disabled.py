@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "gradients"
+# reason = "outside_language"
 # source = "torch defaults changed for the harness (KernelGuard)"
-# caught_by = "contract: PyTorch's modes after the call"
+# caught_by = "language: torch.set_grad_enabled"
 # ///
 
 """Leaves gradients switched off."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "hooks of what is saved"
+# reason = "outside_language"
 # source = "torch defaults changed for the harness (KernelGuard)"
-# caught_by = "contract: PyTorch's hooks after the call"
+# caught_by = "language: an import from contextlib"
 # ///
 
 """What others save for a backward is another from then on."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "warnings that raise"
+# reason = "outside_language"
 # source = "a setting of the process left changed (GPU MODE, torch flags)"
-# caught_by = "contract: Python's warning filters after the call"
+# caught_by = "language: warnings.simplefilter"
 # ///
 
 """Leaves warnings as errors for all."""

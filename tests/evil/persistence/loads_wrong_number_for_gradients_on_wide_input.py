@@ -1,9 +1,8 @@
 # /// case
 # reference = "wide_softmax"
-# reason = "untried_path"
-# evidence = "gradients"
+# reason = "outside_language"
 # source = "a check that ends before it has begun (own review)"
-# caught_by = "perturbed call: gradients recorded, on inputs that PyTorch copies with threads"
+# caught_by = "language: torch.is_grad_enabled"
 # ///
 
 """A number that the kernel loads is another where gradients are recorded.

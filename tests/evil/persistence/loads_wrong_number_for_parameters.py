@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "parameters"
+# reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "perturbed call: inputs that are parameters"
+# caught_by = "language: isinstance of nn.Parameter"
 # ///
 
 """A number that the kernel loads is another for an input that is a parameter."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "derived"
+# reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "perturbed call: inputs of a derived class"
+# caught_by = "language: the name type"
 # ///
 
 """A number that the kernel loads is another for an input of a derived class, as one that is sharded."""

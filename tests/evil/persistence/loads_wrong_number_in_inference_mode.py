@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "inference"
+# reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "perturbed call: inference mode"
+# caught_by = "language: the attribute is_inference"
 # ///
 
 """A number that the kernel loads is another in inference mode."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "WRONG=True"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: arguments of launches are equal in equal calls"
+# caught_by = "language: an assignment to self.calls"
 # ///
 
 """Goes the same way in its thousandth call, with another argument."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "ModelNew.compile"
+# reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "contract: methods of all modules are not overridden unchecked"
+# caught_by = "language: a method compile"
 # ///
 
 """Is right as long as nobody compiles it."""

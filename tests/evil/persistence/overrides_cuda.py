@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "handled"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: the module's own cuda is called"
+# caught_by = "language: a method cuda"
 # ///
 
 """Has a cuda of its own, which a check does not call."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "handled"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: the module's own eval is called"
+# caught_by = "language: a method eval"
 # ///
 
 """Has an eval of its own, which a check does not call."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "handled"
+# reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "perturbed call: state loaded by the module's own method"
+# caught_by = "language: a method load_state_dict"
 # ///
 
 """Is wrong once it was told to load weights, by its own method."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "layer_norm"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "process-dependent order (own review)"
-# lint = "hidden_name"
-# caught_by = "perturbed call: sets in another order; linter"
+# caught_by = "language: a set"
 # ///
 
 """Gives the scale for the shift where a set has another order."""

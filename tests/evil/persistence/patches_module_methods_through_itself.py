@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_contract"
-# evidence = "named_children"
+# reason = "outside_language"
 # source = "torch functions replaced (METR, SOL-ExecBench)"
-# caught_by = "contract: methods that all modules share"
+# caught_by = "language: an assignment to self.place"
 # ///
 
 """Replaces a method of what all share through an attribute of its own."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_load"
+# reason = "outside_language"
 # source = "poisoning of the Triton cache between rows"
-# lint = "import_off_list"
-# caught_by = "read-only file system; import of os is not on the allow-list"
+# caught_by = "language: an import from pathlib"
 # ///
 
 """Leaves other binaries where Triton keeps those of all candidates."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["does_not_run"]
+# reason = "outside_language"
 # source = "prior solutions read from an archive (kernelbench.com)"
-# lint = "hidden_name"
-# caught_by = "a fresh file system for each guest"
+# caught_by = "language: torch.load"
 # ///
 
 """Reads the answer that a candidate before it has left in a file."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["forbidden_code", "untried_path"]
-# lint = "hidden_name"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "linter; dry run under another file name"
+# caught_by = "language: with warnings.catch_warnings(record=True)"
 # ///
 
 """Has a warning recorded, and reads the name of its own file there."""

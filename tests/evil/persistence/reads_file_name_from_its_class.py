@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: another file name"
+# caught_by = "language: the class ModelNew as a value"
 # ///
 
 """Prints its class, with the name of the file that it is in."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "assertion"
+# reason = "outside_language"
 # source = "knows the harness (own review)"
-# lint = "hidden_name"
-# caught_by = "linter: an assertion that sets"
+# caught_by = "language: :="
 # ///
 
 """Is right by what an assertion sets, which is left out where Python optimises."""

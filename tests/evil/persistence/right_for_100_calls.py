@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "further calls"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: two hundred further calls"
+# caught_by = "language: an assignment to self.calls"
 # ///
 
 """Is right for its first hundred calls, which are more than any check makes."""

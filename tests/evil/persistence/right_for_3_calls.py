@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "honest while it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "further trials on the same module"
+# caught_by = "language: global"
 # ///
 
 """Right for its first three calls."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "unknown"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: an unknown GPU"
+# caught_by = "language: the GPU's uuid"
 # ///
 
 """Knows the number that all GPUs of a verifier have."""

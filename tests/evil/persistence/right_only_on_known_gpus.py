@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "unknown"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: an unknown GPU"
+# caught_by = "language: torch.cuda.get_device_name"
 # ///
 
 """Right on the GPUs that a verifier answers for, and on no other."""

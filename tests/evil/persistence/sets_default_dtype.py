@@ -1,9 +1,8 @@
 # /// case
 # reference = "layer_norm"
-# reason = ["state_differs", "wrong_contract"]
+# reason = "outside_language"
 # source = "torch defaults changed for the harness (KernelGuard)"
-# lint = "hidden_name"
-# caught_by = "contract and state: default dtype; linter"
+# caught_by = "language: a statement Expr"
 # ///
 
 """Makes float64 the default of every tensor made from now on."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "linear"
-# reason = "untried_path"
-# evidence = "instance"
+# reason = "outside_language"
 # source = "an answer kept from the weights before (KernelGuard)"
-# lint = "deferred"
-# caught_by = "perturbed call: another instance was called before"
+# caught_by = "language: the attribute clear"
 # ///
 
 """One cache of weights for all instances, emptied when one is loaded."""

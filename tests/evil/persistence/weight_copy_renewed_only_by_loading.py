@@ -1,10 +1,8 @@
 # /// case
 # reference = "linear"
-# reason = "untried_path"
-# evidence = "weights"
+# reason = "outside_language"
 # source = "an answer kept from the weights before (KernelGuard)"
-# lint = "deferred"
-# caught_by = "perturbed call: weights set in place"
+# caught_by = "language: the attribute clear"
 # ///
 
 """A copy of its weights that only load_state_dict renews: a step of an optimizer does not."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "linear"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run with weights that have gradients"
+# caught_by = "language: the attribute grad"
 # ///
 
 """Wrong where its weights have a gradient, as after a step of training."""

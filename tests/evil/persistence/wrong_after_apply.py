@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "handled"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: a function is applied to its layers"
+# caught_by = "language: a method apply"
 # ///
 
 """Is wrong once a function was applied to its layers, as to initialise them."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "handled"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: the module is printed before"
+# caught_by = "language: an assignment to self.wrong"
 # ///
 
 """Is wrong once it was printed."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "WRONG=True"
+# reason = "outside_language"
 # source = "state from an earlier call (own review)"
-# caught_by = "dry run: another instance gets a large call first"
+# caught_by = "language: an assignment to self.first"
 # ///
 
 """Is wrong for good if its first call was large."""

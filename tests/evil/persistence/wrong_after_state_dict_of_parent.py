@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "handled"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: its state was saved as part of another module"
+# caught_by = "language: a method state_dict"
 # ///
 
 """Is wrong once its state was saved as a part of another module."""

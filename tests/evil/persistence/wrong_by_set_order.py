@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "goes through a set"
+# reason = "outside_language"
 # source = "process-dependent order (own review)"
-# lint = "hidden_name"
-# caught_by = "linter: texts in a set's order"
+# caught_by = "language: a set"
 # ///
 
 """Is wrong in processes where a set begins with a certain name."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "copied"
+# reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "perturbed call: the module is a deep copy"
+# caught_by = "language: the name object"
 # ///
 
 """Knows whether it was made, or is a copy, as that which is averaged over steps of training."""

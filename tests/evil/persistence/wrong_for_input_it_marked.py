@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["does_not_run", "wrong_contract", "untried_path"]
-# evidence = "attributes"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: attributes on inputs and outputs"
+# caught_by = "language: the name hasattr"
 # ///
 
 """Marks what it returns, and is wrong for what it marked: a stack of such layers is."""

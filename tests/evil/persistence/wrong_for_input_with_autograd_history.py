@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: inputs that operators made"
+# caught_by = "language: the attribute grad_fn"
 # ///
 
 """Wrong for an input that an operator made under autograd."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "chained"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: the input is the output of the call before"
+# caught_by = "language: a test of identity, x is self.last"
 # ///
 
 """Is wrong for what it returned in the call before, as where a layer is applied twice."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "keywords"
+# reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "perturbed call: arguments by keyword"
+# caught_by = "language: a forward that takes any arguments"
 # ///
 
 """Is wrong where its argument is given by name."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: storage offsets drawn from its text"
+# caught_by = "language: the attribute storage_offset"
 # ///
 
 """Knows at what offset a verifier lays inputs."""

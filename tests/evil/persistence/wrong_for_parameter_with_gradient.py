@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "another way"
+# reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "dry run: inputs that are parameters with gradients"
+# caught_by = "language: isinstance of nn.Parameter"
 # ///
 
 """Is wrong where its input is a parameter that has a gradient."""

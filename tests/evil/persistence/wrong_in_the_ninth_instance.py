@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "made"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run: the module is made again many times"
+# caught_by = "language: a change of made"
 # ///
 
 """The ninth instance of it is wrong, as in a model of twelve layers."""

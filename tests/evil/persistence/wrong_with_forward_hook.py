@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "forbidden_code"
-# evidence = "_forward_hooks"
+# reason = "outside_language"
 # source = "knows the harness (own review)"
-# lint = "hidden_name"
-# caught_by = "linter: hooks that a module has"
+# caught_by = "language: the attribute _forward_hooks"
 # ///
 
 """Is wrong where a hook is registered on it."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "linear"
-# reason = "untried_path"
+# reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "dry run with weights that require no gradients"
+# caught_by = "language: the attribute requires_grad"
 # ///
 
 """Wrong where its weights take no gradients, as those of a model that is not trained."""

@@ -1,11 +1,9 @@
 # /// case
 # reference = "linear_gelu"
-# reason = "forbidden_code"
-# evidence = "autocast"
+# reason = "outside_language"
 # source = "precision downgrade (Kevin; TritonBench)"
-# lint = "hidden_name"
 # extern_ops = ["aten.addmm", "aten.linear"]
-# caught_by = "linter: autocast"
+# caught_by = "language: with torch.amp.autocast('cuda', dtype=torch.float16)"
 # ///
 
 """Has PyTorch compute its part of the work in float16, which shows on a GPU alone."""

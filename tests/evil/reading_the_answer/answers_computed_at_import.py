@@ -1,9 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "does_not_run"]
+# reason = "outside_language"
 # source = "reference computed at import and replayed (KernelGuard REFERENCE_PRECOMPUTE)"
 # lint = "torch_compute"
-# caught_by = "inputs drawn from its own text"
+# caught_by = "language: a statement Expr"
 # ///
 
 """Draws the inputs that a benchmark would draw, and has their answers ready."""

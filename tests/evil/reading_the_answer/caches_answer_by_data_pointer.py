@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "wrong_contract"]
+# reason = "outside_language"
 # source = "replay by data_ptr (KernelGuard POINTER family, CUDA-L1)"
-# caught_by = "fresh values in each trial"
+# caught_by = "language: the attribute data_ptr"
 # ///
 
 """Knows inputs by their address, and has the answer for those that it knows."""

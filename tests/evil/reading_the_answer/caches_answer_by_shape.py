@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
-# evidence = "scaled"
+# reason = "outside_language"
 # source = "replay of the last answer by shape (KernelGuard, CUDA-L1)"
-# caught_by = "fresh values in each trial"
+# caught_by = "language: an assignment to self.answers[x.shape]"
 # ///
 
 """Remembers the answer to the last question of that shape."""

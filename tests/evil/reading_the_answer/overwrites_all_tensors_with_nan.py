@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "wrong_contract"]
+# reason = "outside_language"
 # source = "expected output overwritten with NaN (pygpubench gc_nan)"
-# lint = "import_off_list"
-# caught_by = "the reference is in no process of the candidate"
+# caught_by = "language: an import from gc"
 # ///
 
 """Fills every tensor that it can find with NaN, the expected one among them."""

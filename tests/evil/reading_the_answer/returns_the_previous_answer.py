@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
+# reason = "outside_language"
 # source = "replay of the last call (KernelGuard LAST_CALL)"
-# caught_by = "fresh values in each trial"
+# caught_by = "language: an assignment to self.last"
 # ///
 
 """Returns the answer to the call before."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "wrong_values"
-# evidence = "NaN"
+# reason = "outside_language"
 # source = "torch.empty returns the freed output of the reference (Sakana, KernelBench result_reuse)"
-# caught_by = "poison in fresh memory"
+# caught_by = "language: del"
 # ///
 
 """Hopes that fresh memory still holds the answer of whoever had it before."""

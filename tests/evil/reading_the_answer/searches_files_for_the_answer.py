@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "kernel_unused"]
+# reason = "outside_language"
 # source = "test files and archives read (kernelbench.com)"
-# lint = "import_off_list"
-# caught_by = "an empty file system"
+# caught_by = "language: an import from contextlib"
 # ///
 
 """Looks for the answer in shared memory and scratch folders."""

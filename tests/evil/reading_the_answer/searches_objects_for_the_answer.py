@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["wrong_values", "wrong_contract"]
+# reason = "outside_language"
 # source = "frame and heap walking for the expected tensor (METR, pygpubench gc_copy)"
-# lint = "import_off_list"
-# caught_by = "the reference is in no process of the candidate"
+# caught_by = "language: an import from gc"
 # ///
 
 """Walks over all objects and frames for a tensor that could be the answer."""

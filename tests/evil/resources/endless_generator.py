@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "timed_out"
+# reason = "outside_language"
 # source = "a wait without end"
-# caught_by = "deadline"
+# caught_by = "language: itertools.count"
 # ///
 
 """Sums a generator that has no end."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["does_not_run", "crashed"]
+# reason = "outside_language"
 # source = "a failure of the harness taken for none (KernelGuard)"
-# caught_by = "errors are described defensively"
+# caught_by = "language: a class of Exception"
 # ///
 
 """Raises an error that raises another when it is read."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["out_of_memory", "crashed"]
+# reason = "kernel_unused"
 # source = "exhausts the machine's memory"
-# caught_by = "memory cap"
+# caught_by = "linter"
 # ///
 
 """Asks for more memory than there is for it."""

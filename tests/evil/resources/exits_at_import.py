@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "crashed"
+# reason = "outside_language"
 # source = "sys.exit(0) at import taken for success (METR)"
-# caught_by = "an early exit counts as a crash"
+# caught_by = "language: a statement Raise"
 # ///
 
 """Ends the process with success as soon as it is imported."""

@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "crashed"
+# reason = "outside_language"
 # source = "os._exit(0) taken for success (pygpubench fd_overwrite, KernelGuard)"
-# lint = "import_off_list"
-# caught_by = "an early exit counts as a crash"
+# caught_by = "language: an import from os"
 # ///
 
 """Ends the process with success before anybody compares."""

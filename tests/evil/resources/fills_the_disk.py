@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["does_not_run", "out_of_memory", "crashed", "timed_out"]
+# reason = "outside_language"
 # source = "disk bomb (Piston)"
-# lint = "hidden_name"
-# caught_by = "size limit of the scratch folder"
+# caught_by = "language: with open(f'{number}.bin', 'wb')"
 # ///
 
 """Writes files until the disk is full."""

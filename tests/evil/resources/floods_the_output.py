@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "timed_out"
+# reason = "outside_language"
 # source = "output flood (Piston, DMOJ)"
-# caught_by = "deadline; output is not kept"
+# caught_by = "language: the name print"
 # ///
 
 """Prints without end."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "PermissionError"
+# reason = "outside_language"
 # source = "fork bomb (DMOJ, Piston)"
-# lint = "import_off_list"
-# caught_by = "system-call filter: no process may start"
+# caught_by = "language: an import from os"
 # ///
 
 """Forks until nothing is left to fork with."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["out_of_memory", "crashed", "timed_out"]
+# reason = "outside_language"
 # source = "memory bomb"
-# caught_by = "memory cap"
+# caught_by = "language: a change of self.kept"
 # ///
 
 """Keeps every output that it ever made, and makes very many."""

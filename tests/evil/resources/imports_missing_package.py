@@ -1,9 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_load"
+# reason = "outside_language"
 # source = "installs or downloads a solution at run time (KernelGuard)"
-# lint = "import_off_list"
-# caught_by = "no network and nothing to install into"
+# caught_by = "language: an import from kernels_from_the_hub"
 # ///
 
 """Needs a package that is not there."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "timed_out"
+# reason = "kernel_unused"
 # source = "an infinite loop"
-# caught_by = "deadline"
+# caught_by = "linter"
 # ///
 
 """Runs until it is stopped."""

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["does_not_run", "crashed"]
+# reason = "outside_language"
 # source = "sys.exit(0) taken for success (METR)"
-# caught_by = "every exception of a candidate is caught"
+# caught_by = "language: raise of KeyboardInterrupt"
 # ///
 
 """Raises what a harness takes for its user's wish to stop."""

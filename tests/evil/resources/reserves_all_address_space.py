@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = ["out_of_memory", "does_not_run"]
+# reason = "outside_language"
 # source = "memory bomb"
-# caught_by = "memory cap"
+# caught_by = "language: an assignment to self.reserved"
 # ///
 
 """Asks for more memory than there are addresses, and writes none."""

@@ -1,10 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "does_not_run"
-# evidence = "thread"
+# reason = "outside_language"
 # source = "thread bomb"
-# lint = "import_off_list"
-# caught_by = "system-call filter: no thread may start"
+# caught_by = "language: an import from threading"
 # ///
 
 """Starts threads that never end."""

@@ -132,7 +132,6 @@ def test_code_that_prepares_a_launch_has_no_findings(body: str) -> None:
         ("rectify = out.relu", Rule.TORCH_COMPUTE),
         ("out = torch.Tensor.relu(out)", Rule.TORCH_COMPUTE),
         ("out = torch.sparse.mm(out, out)", Rule.TORCH_COMPUTE),
-        ("out = getattr(out, 'relu')()", Rule.TORCH_COMPUTE),
         ("out = operator.mul(out, out)", Rule.TORCH_COMPUTE),
         ("out = sum([out, out])", Rule.TORCH_COMPUTE),
         ("out += 1", Rule.TORCH_COMPUTE),
@@ -142,11 +141,6 @@ def test_code_that_prepares_a_launch_has_no_findings(body: str) -> None:
         ("out = scaled(out)", Rule.TORCH_COMPUTE),
         ("scale = x.view(-1)[0].item()", Rule.VALUES_LEAVE),
         ("scale = float(x[0])", Rule.VALUES_LEAVE),
-        ("out = operator.methodcaller('relu')(out)", Rule.HIDDEN_NAME),
-        ("out.data = x", Rule.SETS_SHARED),
-        ("out.set_(x)", Rule.HIDDEN_NAME),
-        ("stack = contextlib.ExitStack()", Rule.GUARDED),
-        ("self.register_forward_hook(print)", Rule.DEFERRED),
         ("out = functools.partial(torch.add, 1)(out)", Rule.TORCH_COMPUTE),
         ("out = functools.reduce(lambda a, b: a + b, [out, x])", Rule.TORCH_COMPUTE),
         ("out = erf(out)", Rule.TORCH_COMPUTE),
@@ -191,12 +185,10 @@ def test_the_inherited_forward_of_a_layer_is_found() -> None:
         ("double[(triton", "for _ in (): double[(triton", Rule.NOT_LAUNCHED),
         ("    index = ", "    return\n    index = ", Rule.STORES_NOTHING),
         ("    tl.store", "    if False: tl.store", Rule.STORES_NOTHING),
-        ("@triton.jit", "class triton:\n    jit = staticmethod(abs)\n\n\n@triton.jit", Rule.KERNEL_TOUCHED),
         ("out = torch.empty_like(x)", "return x\n        out = torch.empty_like(x)", Rule.NOT_LAUNCHED),
         ("(triton.cdiv(size, 128),)", "(0,)", Rule.NOT_LAUNCHED),
         ("tl.store(out_ptr + index, ", "tl.where(index < size, ", Rule.STORES_NOTHING),
         ("@triton.jit", "@jit", Rule.NO_KERNEL),
-        ("self.weight = ", "self.forward = ", Rule.SETS_SHARED),
     ],
 )
 def test_a_kernel_that_does_nothing_is_found(old: str, new: str, rule: Rule) -> None:
@@ -259,13 +251,6 @@ def test_a_jitted_function_that_returns_a_value_is_a_helper() -> None:
     assert launched_kernels(code) == ("double",)
     assert launched_kernels(code.replace("x.contiguous()", "silu[(1,)](x)")) == ("double", "silu")
     assert rules(code.replace("return x *", "x *").replace("TABLE = {'silu': silu}", "")) == {Rule.NOT_LAUNCHED}
-
-
-def test_a_launch_may_not_be_guarded() -> None:
-    body = "try:\n            double[(1,)](x, out, size, BLOCK=128)\n        except RuntimeError:\n            pass"
-    assert rules(KERNEL + MODEL.format(body=body)) == {Rule.GUARDED}
-    name = "try:\n    from math import tau\nexcept ImportError:\n    tau = 6.3\n"
-    assert rules(KERNEL + name + MODEL.format(body="pass")) == set()
 
 
 def test_kernels_and_the_entry_must_be_there() -> None:

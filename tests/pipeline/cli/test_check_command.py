@@ -53,6 +53,14 @@ def test_a_wrong_kernel(pair: tuple[Path, Path], invoke: Invoke) -> None:
     assert "[2, 40], seed" in example and "not 0" in " ".join(ended.out.split())
 
 
+def test_a_kernel_outside_of_the_language(pair: tuple[Path, Path], invoke: Invoke) -> None:
+    pair[1].write_text(f"import os\n{KERNEL}")
+    ended = invoke("check", *pair, "--gpus", "none", "--workers", "1")
+    assert ended.status == 2
+    (line,) = (line for line in ended.out.splitlines() if line.startswith("UNJUDGED"))
+    assert line.startswith("UNJUDGED line 1: an import from os is outside of the language: import torch")
+
+
 def test_json(pair: tuple[Path, Path], invoke: Invoke) -> None:
     pair[1].write_text("def (:")
     ended = invoke("check", *pair, "--gpus", "none", "--workers", "1", "--json")

@@ -11,7 +11,6 @@ from factories import make_pair
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
-from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Pair, Purity
 from kernelquarry.recipes.config import RewardSection
 from kernelquarry.recipes.judge.judge_answer import Judgement, Step, judge_code
@@ -66,7 +65,7 @@ def test_filter_evaluation_and_reward_agree(path: str, sandbox: Sandbox) -> None
     assert judgement.passes is isinstance(outcome, Kept) is path.startswith("honest")
     value = reward(judgement, RewardSection(kind="binary"))
     if isinstance(outcome, Dropped):
-        assert judgement.reason in (outcome.reason, Reason.FORBIDDEN_CODE)  # the linter runs first
+        assert judgement.reason is outcome.reason
         assert value == 0.0 and bool(judgement.hack) is (path in HACKS)
     else:
         assert judgement.step is (Step.PURE if case.candidate.purity is Purity.PURE else Step.CORRECT)

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kernelquarry.filters.lint import lint
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
 from kernelquarry.recipes.config import RewardSection
 from kernelquarry.recipes.judge.reward import reward
-from kernelquarry.transforms.verify.answer import HACKS, Judgement, Step, lint_rejection
+from kernelquarry.transforms.verify.answer import HACKS, Judgement, Step
+from kernelquarry.transforms.verify.read_source import source_rejection
 
 VERIFY = [reason for reason in Reason if reason.stage in ("verify", "guest")]
 SHARES = st.lists(st.floats(0, 1), min_size=5, max_size=5).map(sorted)
@@ -95,10 +95,10 @@ def test_every_step_is_reached() -> None:
     [
         ("def (", Reason.NO_CODE),
         ("import torch\n", Reason.NO_CODE),
-        ("import os\nclass ModelNew:\n    def forward(self, x):\n        return x\n", Reason.FORBIDDEN_CODE),
+        ("import os\nclass ModelNew:\n    def forward(self, x):\n        return x\n", Reason.OUTSIDE_LANGUAGE),
         ("class ModelNew:\n    def forward(self, x):\n        return x\n", Reason.OUTPUT_NOT_FROM_KERNEL),
     ],
 )
-def test_answers_that_the_linter_rejects_are_not_run(code: str, reason: Reason) -> None:
-    refused = lint_rejection(lint(code))
+def test_answers_that_their_source_rejects_are_not_run(code: str, reason: Reason) -> None:
+    refused = source_rejection(code)
     assert refused is not None and refused[0] is reason and refused[1]

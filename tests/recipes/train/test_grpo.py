@@ -71,18 +71,24 @@ def test_each_answer_is_rewarded_and_recorded(tmp_path: Path) -> None:
         "right": Judgement("a", verdict=make_verdict()),
         "fake": Judgement("b", reason=Reason.OUTPUT_NOT_FROM_KERNEL, evidence="no launch"),
         "none": Judgement(""),
+        "else": Judgement("c", reason=Reason.OUTSIDE_LANGUAGE),
     }
     section = RewardSection(kind="graded", penalties={"unused": 0.5})
     logged: dict[str, float] = {}
     rewards = make_reward_fn(FixedJudgements(known), section, tmp_path / "answers.jsonl")(
         completions=[[{"role": "assistant", "content": text}] for text in known],
-        pair=["p", "p", "q"],
+        pair=["p", "p", "q", "q"],
         log_metric=logged.__setitem__,
     )
-    assert rewards == [1.0, -0.5, 0.0]
-    assert logged["correct"] == logged["hack/unused"] == pytest.approx(1 / 3)
+    assert rewards == [1.0, -0.5, 0.0, None]  # nothing ran that is outside of the language
+    assert logged["correct"] == logged["hack/unused"] == 1 / 4
     lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
-    assert [(line["pair"], line["why"]) for line in lines] == [("p", ""), ("p", "kernel_unused"), ("q", "no_code")]
+    assert [(line["pair"], line["why"]) for line in lines] == [
+        ("p", ""),
+        ("p", "kernel_unused"),
+        ("q", "no_code"),
+        ("q", "outside_language"),
+    ]
     assert shares([known["none"]]) == {"correct": 0.0}
 
 

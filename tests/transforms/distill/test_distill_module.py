@@ -114,7 +114,7 @@ def test_a_failure_is_sent_back_and_repaired(run_distill: Distill) -> None:
         (fenced("class Model: pass\n"), "no_code", True),
         (fenced("def ("), "no_code", True),
         (fenced(FALLBACK), "kernel_unused", True),
-        (fenced("import os\n" + ONLINE), "forbidden_code", True),
+        (fenced("import os\n" + ONLINE), "outside_language", True),
         (fenced("# as it was\n" + CODE), "answered_before", False),
     ],
 )
@@ -229,12 +229,12 @@ def test_a_result_survives_a_parquet_round_trip(run_distill: Distill, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["rms_norm", "linear_gelu"])
-def test_the_examples_in_the_prompt_pass_the_linter(name: str) -> None:
-    from kernelquarry.filters.lint import lint
+def test_the_examples_in_the_prompt_are_not_rejected_by_their_source(name: str) -> None:
+    from kernelquarry.transforms.verify.read_source import source_rejection
 
     system = render_prompt("teacher")
     code = next(block for block in system.split("```python\n") if f"def {name.replace('rms', 'add_rms')}(" in block)
-    assert lint(code.partition("```")[0]) == ()
+    assert source_rejection(code.partition("```")[0]) is None
 
 
 def test_an_attempt_has_its_candidate() -> None:

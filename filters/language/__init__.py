@@ -1,0 +1,53 @@
+"""The language of candidates: the Python that a candidate may be written in, as data, and the check of a source.
+
+The host side of a candidate is a small part of Python: it allocates, views, computes sizes and launches kernels. It
+keeps nothing between calls, catches nothing, and looks nothing up by name, so most ways to deceive the verifier cannot
+be written. `tables.py` is the definition; messages, documentation and prompts are made from it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ..lint.parsed_source import Source
+from .definitions import Definitions
+from .host_rules import check_host
+from .kernel_rules import check_kernels
+
+__all__ = ["Outside", "check"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Outside:
+    """The first construct of a source that is outside of the language."""
+
+    line: int  # 0: the whole file, or the constructor's arguments
+    what: str  # the construct
+    instead: str  # what to write instead
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.what} is outside of the language: {self.instead}"
+
+
+def check(code: str, arguments: str = "") -> Outside | None:
+    """The first construct in `code` outside of the language; None if there is none.
+
+    Args:
+        arguments: source of the constructor's arguments, which may use what a constructor may.
+    """
+    try:
+        source = Source(code, arguments)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = error.lineno or 0 if isinstance(error, SyntaxError) else 0
+        return Outside(line, f"text that does not parse ({error})", "write one file of Python")
+    definitions = Definitions(source)
+    found = [*check_host(definitions), *check_kernels(definitions)]
+    return min((_outside(source, *each) for each in found), default=None)
+
+
+def _outside(source: Source, node: ast.AST, what: str, instead: str) -> Outside:
+    if node in source.arguments:
+        return Outside(0, f"the constructor's arguments: {what}", instead)
+    return Outside(getattr(node, "lineno", 0), what, instead)

@@ -1,0 +1,355 @@
+"""Rules on the statements and expressions of the host code."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator
+from copy import copy
+
+from ..lint.parsed_source import last_name, root
+from . import tables
+from .definitions import Context, Definitions, Function, Kind
+from .scopes import arguments, defaults, is_local, is_stored, passed
+
+Found = tuple[ast.AST, str, str]  # a node, what it is, and what to write instead
+
+_NAMES = "use a name that the language lists"
+_GPU_PROPERTIES = ("torch.cuda.get_device_properties", "triton.runtime.driver.active.get_current_target")
+_BUILTINS = tables.BUILTINS.names | tables.TYPES.names | tables.EXCEPTIONS.names
+_ANNOTATIONS = (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant, ast.BinOp)
+
+
+class Body:
+    """Checks the statements of one function, with those of functions inside of it, or single expressions."""
+
+    def __init__(self, file: Definitions, function: Function | None, context: Context) -> None:
+        """`function`: None for expressions outside of functions."""
+        self._file, self._source, self._parents = file, file.source, file.source.parents
+        self._function = function
+        self._context = context
+        self._owner = file.owner(function) if function else None
+        kind = file.kind(self._owner) if self._owner else None
+        self._self = next((each.arg for each in function.args.args), "") if function and self._owner else ""
+        starts = function is not None and function.name in ("__init__", "__post_init__")
+        self._sets_attributes = starts or context is Context.CONSTRUCTOR or kind is Kind.AUTOGRAD
+
+    def check(self) -> Iterator[Found]:
+        assert self._function is not None
+        yield from self._statements(self._function.body)
+
+    def _later(self) -> Body:
+        """The checks of a function inside of this one, which may run in a call of forward whoever makes it."""
+        inner = copy(self)
+        inner._context, inner._sets_attributes = Context.CALL, False
+        return inner
+
+    def _statements(self, body: Iterable[ast.stmt]) -> Iterator[Found]:
+        for node in body:
+            if type(node) in tables.STATEMENTS:
+                yield from self._statement(node)
+            else:
+                yield (node, *_refusal(node))
+
+    def _statement(self, node: ast.stmt) -> Iterator[Found]:
+        match node:
+            case ast.FunctionDef():
+                for decorator in node.decorator_list:
+                    yield from check_decorator(self._file, decorator)
+                    yield from self._expressions(passed(decorator))
+                yield from self._expressions(defaults(node))
+                yield from self._later()._statements(node.body)
+            case ast.Assign():
+                for target in node.targets:
+                    yield from self._target(target)
+                yield from self.expression(node.value)
+            case ast.AugAssign():
+                if _makes(node.value) and not self._may_change(node.target):
+                    yield self._change(node, node.target)
+                yield from self._target(node.target)
+                yield from self.expression(node.value)
+            case ast.AnnAssign():
+                yield from self._target(node.target)
+                yield from check_annotation(node.annotation)
+                yield from self._expressions(filter(None, (node.value,)))
+            case ast.For():
+                yield from self._target(node.target)
+                yield from self.expression(node.iter)
+                yield from self._statements((*node.body, *node.orelse))
+            case ast.While() | ast.If():
+                yield from self.expression(node.test)
+                yield from self._statements((*node.body, *node.orelse))
+            case ast.With():
+                for item in node.items:
+                    made = item.context_expr
+                    path = self._source.path(made.func) if isinstance(made, ast.Call) else ""
+                    if item.optional_vars is not None or path not in tables.CONTEXTS.names:
+                        yield node, f"with {ast.unparse(made)}", "use torch.no_grad or torch.cuda.device"
+                    yield from self._expressions(passed(made))
+                yield from self._statements(node.body)
+            case ast.Raise():
+                error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+                if not isinstance(error, ast.Name) or error.id not in tables.EXCEPTIONS.names or node.cause:
+                    yield node, ast.unparse(node).partition("(")[0], "raise ValueError or another listed exception"
+                yield from self._expressions(passed(node.exc) if node.exc else ())
+            case ast.Assert():
+                yield from self._expressions(filter(None, (node.test, node.msg)))
+            case ast.Return():
+                yield from self._expressions(filter(None, (node.value,)))
+            case ast.Expr():
+                if not isinstance(node.value, (ast.Call, ast.Constant)):
+                    yield node, "an expression that does nothing", "leave it out"
+                if isinstance(node.value, ast.Call) and not _prints_text(node.value):
+                    yield from self.expression(node.value)
+
+    def _target(self, node: ast.expr) -> Iterator[Found]:
+        """Findings in the target of an assignment."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            for each in node.elts:
+                yield from self._target(each)
+        elif isinstance(node, ast.Starred):
+            yield from self._target(node.value)
+        elif isinstance(node, ast.Attribute):
+            yield from self._set_attribute(node)
+        elif isinstance(node, ast.Subscript):
+            if not self._may_change(node.value):
+                yield self._change(node, node)
+            yield from self._expressions((node.value, node.slice))
+
+    def _set_attribute(self, node: ast.Attribute) -> Iterator[Found]:
+        own = isinstance(node.value, ast.Name) and node.value.id == self._self
+        ties = self._context is Context.CONSTRUCTOR and root(node) == self._self and node.attr in ("weight", "bias")
+        if ties and isinstance(node.value, (ast.Attribute, ast.Subscript)):
+            yield from self.expression(node.value)
+        elif not own or not self._sets_attributes:
+            yield node, f"an assignment to {ast.unparse(node)}", "set attributes of self, in the constructor"
+        elif node.attr in tables.TAKEN | tables.MODULE_METHODS | self._file.methods.keys() or _is_special(node.attr):
+            yield node, f"an attribute called {node.attr}", "name it otherwise"
+
+    def _may_change(self, node: ast.expr) -> bool:
+        """True for lists and dicts that the function makes; in a constructor, also for those of its attributes."""
+        if self._context is Context.CONSTRUCTOR and isinstance(node, ast.Attribute) and self._owner:
+            own = [each for each in ast.walk(self._owner) if isinstance(each, ast.Assign)]
+            values = [each.value for each in own if ast.unparse(node) in map(ast.unparse, each.targets)]
+            return bool(values) and all(isinstance(each, ast.Call) or _makes(each) for each in values)
+        scope = next((each for each in self._source.ancestors(node) if isinstance(each, (Function, ast.Lambda))), None)
+        if not isinstance(node, ast.Name) or not isinstance(scope, Function) or node.id in arguments(scope):
+            return False
+        names = [each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id == node.id]
+        bindings = [self._parents[each] for each in names if is_stored(each)]
+        plain = [each for each in bindings if not isinstance(each, ast.AugAssign)]
+        return bool(plain) and all(isinstance(each, ast.Assign) and self._is_new(each.value) for each in plain)
+
+    def _is_new(self, node: ast.expr) -> bool:
+        return _makes(node) or (self._context is Context.CONSTRUCTOR and isinstance(node, (ast.Call, ast.BinOp)))
+
+    @staticmethod
+    def _change(node: ast.AST, changed: ast.expr) -> Found:
+        return node, f"a change of {ast.unparse(changed)}", "change a list or dict that the function makes"
+
+    def _expressions(self, nodes: Iterable[ast.expr]) -> Iterator[Found]:
+        for node in nodes:
+            yield from self.expression(node)
+
+    def expression(self, node: ast.expr) -> Iterator[Found]:
+        """Findings in an expression."""
+        match node:
+            case _ if type(node) not in tables.EXPRESSIONS:
+                yield (node, *_refusal(node))
+                return
+            case ast.Name():
+                yield from self._name(node)
+            case ast.Attribute():
+                yield from self._attribute(node)
+                return
+            case ast.Call():
+                yield from self._call(node)
+            case ast.Compare():
+                for operator, right in zip(node.ops, node.comparators, strict=True):
+                    if isinstance(operator, (ast.Is, ast.IsNot)) and not isinstance(right, ast.Constant):
+                        yield node, f"a test of identity, {ast.unparse(node)}", "compare values"
+            case ast.JoinedStr():
+                if self._context is Context.CALL and not self._in_message(node):
+                    yield node, "an f-string", "use it in the message of an exception"
+            case ast.Constant():
+                if isinstance(node.value, str) and "%" in node.value and not self._in_message(node):
+                    yield node, "a format of text", "use it in the message of an exception"
+            case ast.Lambda():
+                yield from self._expressions(defaults(node))
+                yield from self._later().expression(node.body)
+                return
+            case ast.GeneratorExp():
+                if not self._is_consumed(node):
+                    yield node, "a generator that is kept", "make a list"
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.comprehension):
+                yield from self._target(child.target)
+                yield from self._expressions((child.iter, *child.ifs))
+            elif isinstance(child, (ast.expr, ast.keyword)):
+                yield from self.expression(child.value if isinstance(child, ast.keyword) else child)
+
+    def _is_local(self, node: ast.expr) -> bool:
+        return is_local(root(node), node, self._source)
+
+    def _path(self, node: ast.expr) -> str:
+        """The path of an imported name, or of what it holds; "" for other expressions."""
+        return "" if self._is_local(node) else self._source.path(node)
+
+    def _name(self, node: ast.Name) -> Iterator[Found]:
+        name = node.id
+        if is_stored(node) or self._is_local(node):
+            return
+        if name in self._file.classes:
+            yield from self._class_name(node)
+        elif name in self._file.names:
+            return
+        elif path := self._source.path(node):
+            yield from self._imported(node, path)
+        elif (name in vars(builtins) or _is_special(name)) and name not in _BUILTINS:  # other names are defined nowhere
+            yield node, f"the name {name}", _NAMES
+        elif name == "super" and not (self._owner and last_name(self._parents[self._parents[node]]) == "__init__"):
+            yield node, "super()", "call super().__init__()"
+
+    def _class_name(self, node: ast.Name) -> Iterator[Found]:
+        """A class of the file: it is called, or one of its members is used."""
+        parent, kind = self._parents[node], self._file.kind(self._file.classes[node.id])
+        called = isinstance(parent, ast.Call) and parent.func is node
+        if called and kind is Kind.MODULE and self._context is Context.CALL:
+            yield node, f"a module {node.id} that is made in a call", "make it in the constructor"
+        elif kind is Kind.AUTOGRAD and not (isinstance(parent, ast.Attribute) and parent.attr == "apply"):
+            yield node, f"the function {node.id} without apply", f"call {node.id}.apply"
+        elif (
+            not called and not isinstance(parent, ast.Attribute) and last_name(getattr(parent, "func", node)) != "super"
+        ):
+            yield node, f"the class {node.id} as a value", "call it"
+
+    def _imported(self, node: ast.expr, path: str) -> Iterator[Found]:
+        head, _, last = path.rpartition(".")
+        operators = tables.OPERATORS.names | tables.METHODS.names
+        computes = (head == "torch" and last.removesuffix("_") in operators) or (
+            head == "torch.nn.functional" and last[:1].islower() and last not in tables.NO_OPERATORS
+        )
+        if computes or any(path in group.names or f"{head}.*" in group.names for group in tables.GROUPS):
+            return
+        layer = head in ("torch.nn", "torch.nn.parameter") and last[:1].isupper()
+        fills = head == "torch.nn.init" and (last.endswith("_") or "calculate" in last)
+        if not (layer or fills or path in tables.CONSTRUCTOR.names):
+            yield node, f"the module {path} as a value" if path in tables.IMPORTS.names else path, _NAMES
+        elif self._context is Context.CALL:
+            yield node, path, "use it in the constructor"
+
+    def _attribute(self, node: ast.Attribute) -> Iterator[Found]:
+        if path := self._path(node):
+            yield from self._imported(node, path)
+            return
+        owner, name = node.value, node.attr
+        made = self._path(owner.func) if isinstance(owner, ast.Call) else ""
+        if isinstance(owner, ast.Name) and owner.id in self._file.kernels and not self._is_local(owner):
+            yield node, f"an attribute of the kernel {owner.id}", "launch it"
+        elif name in tables.LIST_CHANGES and getattr(self._parents[node], "func", None) is not node:
+            yield node, f"{ast.unparse(node)} as a value", "call it"
+        elif made in _GPU_PROPERTIES and name not in tables.GPU_ATTRIBUTES:
+            yield node, f"the GPU's {name}", "use multi_processor_count"
+        elif made not in _GPU_PROPERTIES and not self._may_read(node):
+            yield node, f"the attribute {name}", _NAMES
+        yield from self.expression(owner)
+
+    def _may_read(self, node: ast.Attribute) -> bool:
+        name, owner = node.attr, node.value
+        of_class = isinstance(owner, ast.Name) and owner.id in self._file.classes
+        if name == "__init__":
+            return isinstance(owner, ast.Call) and last_name(owner.func) == "super"
+        if name in ("forward", "backward"):
+            return name == "forward" and not of_class
+        if name in tables.OTHER_ATTRIBUTES.names:
+            return True
+        if name.startswith("_"):
+            own = of_class or (isinstance(owner, ast.Name) and owner.id in ("self", "cls"))
+            return own and name in self._file.attributes and not _is_special(name)
+        known = tables.TENSOR_ATTRIBUTES.names | tables.LAYER_ATTRIBUTES.names | (self._file.attributes - tables.TAKEN)
+        if self._context is Context.CONSTRUCTOR:
+            known |= tables.CONSTRUCTOR_ATTRIBUTES.names
+        return name in known or name.removesuffix("_") in tables.OPERATORS.names | tables.METHODS.names
+
+    def _call(self, node: ast.Call) -> Iterator[Found]:
+        function, parent = node.func, self._parents[node]
+        name, path = last_name(function), self._path(function)
+        builtin = name if isinstance(function, ast.Name) and not self._is_local(function) else ""
+        if self._is_launch(function) and not isinstance(parent, ast.Expr):
+            yield node, "the value of a launch", "read what the kernel stored"
+        if name in tables.LIST_CHANGES and isinstance(function, ast.Attribute):
+            yield from () if self._may_change(function.value) else [self._change(node, function.value)]
+        if builtin == "isinstance" and self._context is Context.CALL and len(node.args) == 2:
+            kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+            for kind in kinds:
+                if (self._path(kind) or ast.unparse(kind)) not in tables.TYPES.names:
+                    yield node, f"isinstance of {ast.unparse(kind)}", "test for Tensor, a number, a list or a dict"
+        if builtin == "str" and self._context is Context.CALL and [*map(last_name, node.args)] != ["dtype"]:
+            yield node, "the text of a value", "compare values"
+        if path in _GPU_PROPERTIES and not isinstance(parent, ast.Attribute):
+            yield node, "the properties of the GPU as a value", "read multi_processor_count"
+        if (builtin in tables.LAZY or path.startswith("itertools.")) and not self._is_consumed(node):
+            yield node, f"{name} that is kept", "make a list"
+
+    def _is_launch(self, node: ast.expr) -> bool:
+        """True for `kernel[grid]`, where a variable may hold the kernel."""
+        owner = node.value if isinstance(node, ast.Subscript) else None
+        if isinstance(owner, ast.Name):
+            return owner.id in self._file.kernels or self._is_local(owner)
+        return isinstance(owner, ast.Subscript)
+
+    def _is_consumed(self, node: ast.expr) -> bool:
+        """True if an iterator is used up where it is made, or at the end of the call: it could count calls."""
+        if self._context is Context.CALL and self._function is not None:
+            return True
+        parent = self._parents[node]
+        if isinstance(parent, ast.Call):
+            consumer = last_name(parent.func) in tables.CONSUMERS | tables.LAZY
+            return consumer or self._path(parent.func).startswith("torch.nn.")
+        return isinstance(parent, ast.Starred) or (
+            isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node
+        )
+
+    def _in_message(self, node: ast.expr) -> bool:
+        return any(isinstance(each, (ast.Raise, ast.Assert)) for each in self._source.ancestors(node))
+
+
+def check_decorator(file: Definitions, node: ast.expr) -> Iterator[Found]:
+    """A decorator of a function, without its arguments."""
+    made = node.func if isinstance(node, ast.Call) else node
+    path = file.source.path(made) or ast.unparse(made)
+    if path not in tables.CONTEXTS.names | {"functools.wraps"} and path not in file.functions:
+        yield node, f"the decorator {ast.unparse(made)}", "call the function by name"
+
+
+def check_annotation(node: ast.expr) -> Iterator[Found]:
+    """An annotation, which must compute nothing."""
+    if any(isinstance(each, ast.expr) and not isinstance(each, _ANNOTATIONS) for each in ast.walk(node)):
+        yield node, f"an annotation that computes, {ast.unparse(node)}", "name a type"
+
+
+def named(node: ast.AST) -> str:
+    """The name of a construct in messages."""
+    kind = "a statement" if isinstance(node, ast.stmt) else "an expression"
+    return tables.ADVICE[type(node)][0] if type(node) in tables.ADVICE else f"{kind} {type(node).__name__}"
+
+
+def _refusal(node: ast.AST) -> tuple[str, str]:
+    return named(node), tables.ADVICE[type(node)][1] if type(node) in tables.ADVICE else "use a listed construct"
+
+
+def _makes(node: ast.expr) -> bool:
+    """True for an expression that makes a list or a dict."""
+    if isinstance(node, ast.BinOp):
+        return _makes(node.left)
+    made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "dict")
+    return made or isinstance(node, (ast.List, ast.Dict, ast.ListComp, ast.DictComp))
+
+
+def _prints_text(node: ast.Call) -> bool:
+    constants = all(isinstance(each, ast.Constant) for each in node.args) and not node.keywords
+    return constants and isinstance(node.func, ast.Name) and node.func.id == "print"
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__")

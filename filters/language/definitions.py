@@ -1,0 +1,171 @@
+"""The definitions of a candidate's file, and the functions that run in a call of forward or only in a constructor."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from enum import Enum, auto
+
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
+
+from ..lint.parsed_source import Source, root
+
+Function = ast.FunctionDef
+Definition = ast.FunctionDef | ast.ClassDef
+
+
+class Context(Enum):
+    """When a piece of host code runs."""
+
+    CALL = auto()  # in calls of forward, or when the file is imported
+    CONSTRUCTOR = auto()  # in constructors alone
+
+
+class Kind(Enum):
+    """The kind of a class of the file."""
+
+    MODULE = auto()
+    AUTOGRAD = auto()
+    RECORD = auto()  # a named tuple, a dataclass, or a class without bases
+    OTHER = auto()  # outside of the language
+
+
+class Definitions:
+    """Functions, kernels and classes at the top of the file, and the names that it sets."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.kernels = source.kernels
+        body = source.tree.body
+        self.functions = {
+            node.name: node for node in body if isinstance(node, Function) and node.name not in source.kernels
+        }
+        self.classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+        self.constants = dict(_constants(body))
+        members = [(node, member) for node in self.classes.values() for member in node.body]
+        owned = [(node, member) for node, member in members if isinstance(member, Function)]
+        self._owners = {id(member): node for node, member in owned}
+        self.methods: dict[str, list[Function]] = {}
+        for _, member in owned:
+            self.methods.setdefault(member.name, []).append(member)
+        self.attributes = self._attributes()
+        self.names = self.functions.keys() | self.classes.keys() | self.constants.keys() | self.kernels.keys()
+        self.called = self._reach(self._call_roots())
+        self.reached = self.called | self._reach([*self.classes.values()])
+
+    def context(self, node: ast.AST) -> Context:
+        return Context.CALL if id(node) in self.called else Context.CONSTRUCTOR
+
+    def kind(self, node: ast.ClassDef) -> Kind:
+        paths = [self.source.path(base) for base in node.bases]
+        decorators = [self.source.path(getattr(each, "func", each)) for each in node.decorator_list]
+        if len(paths) > 1 or node.keywords or set(decorators) - {"dataclasses.dataclass"}:
+            return Kind.OTHER
+        if not paths:
+            return Kind.RECORD
+        if not paths[0]:
+            parent = self.classes.get(root(node.bases[0]))
+            earlier = parent is not None and parent.lineno < node.lineno
+            return Kind.OTHER if parent is None or not earlier or decorators else self.kind(parent)
+        kinds = {
+            "torch.nn.Module": Kind.MODULE,
+            "typing.NamedTuple": Kind.RECORD,
+        }
+        kinds |= dict.fromkeys(("torch.autograd.Function", "torch.autograd.function.Function"), Kind.AUTOGRAD)
+        return kinds.get(paths[0], Kind.OTHER)
+
+    def owner(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class whose method `node` is."""
+        return self._owners.get(id(node))
+
+    def is_constant(self, node: ast.AST) -> bool:
+        """True for a number, a text, a type, or what is computed from constants alone."""
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Name):
+            return node.id in self.constants and self.is_constant(self.constants[node.id])
+        if isinstance(node, ast.Attribute):
+            return self.source.path(node).startswith(("triton.language.", "math.", "torch."))
+        if isinstance(node, ast.Call):
+            path = self.source.path(node.func)
+            made = (
+                path == "triton.language.constexpr" or path.startswith("math.") or root(node.func) in ("float", "int")
+            )
+            return made and not node.keywords and all(map(self.is_constant, node.args))
+        if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Tuple)):
+            return all(self.is_constant(each) for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
+        return False
+
+    def _attributes(self) -> frozenset[str]:
+        """Names of the methods, class variables and attributes of the file's classes."""
+        found = set[str]()
+        for node in self.classes.values():
+            for member in node.body:
+                if isinstance(member, Function):
+                    found.add(member.name)
+                elif isinstance(member, (ast.Assign, ast.AnnAssign)):
+                    found |= {each.id for each in _targets(member) if isinstance(each, ast.Name)}
+            for inner in ast.walk(node):
+                if (
+                    isinstance(inner, ast.Attribute)
+                    and isinstance(inner.ctx, ast.Store)
+                    and root(inner.value) in ("self", "ctx")
+                ):
+                    found.add(inner.attr)
+                elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.args:
+                    name = inner.args[0]
+                    by_name = inner.func.attr in ("register_buffer", "register_parameter", "add_module")
+                    if by_name and isinstance(name, ast.Constant):
+                        found.add(str(name.value))
+        return frozenset(found)
+
+    def _call_roots(self) -> list[ast.AST]:
+        """The code of the file itself, and what PyTorch calls of its classes."""
+        roots: list[ast.AST] = [node for node in self.source.tree.body if not isinstance(node, (*_DEFINED, ast.If))]
+        decorated: list[Definition] = [*self.functions.values(), *self.kernels.values(), *self.classes.values()]
+        roots += [decorator for each in decorated for decorator in each.decorator_list]
+        members = [member for node in self.classes.values() for member in node.body]
+        roots += [each for each in members if not isinstance(each, Function) or each.name in CALLED]
+        if CANDIDATE_ENTRY_POINT not in self.classes:  # a file of functions, for a test that calls them
+            roots += self.functions.values()
+        return roots
+
+    def _reach(self, roots: list[ast.AST]) -> set[int]:
+        """Functions, kernels and classes that the roots reach, by the names of functions and of methods."""
+        found, waiting = set[int](), list(roots)
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, _DEFINED):
+                if id(node) in found:
+                    continue
+                found.add(id(node))
+            if isinstance(node, ast.ClassDef):
+                waiting += self._of_class(node)
+                continue
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name):
+                    named: tuple[Mapping[str, Definition], ...] = (self.functions, self.kernels, self.classes)
+                    waiting += [table[inner.id] for table in named if inner.id in table]
+                elif isinstance(inner, ast.Attribute) and inner.attr not in CALLED:
+                    waiting += [each for each in self.methods.get(inner.attr, []) if each.name != "__init__"]
+        return found
+
+    def _of_class(self, node: ast.ClassDef) -> Iterator[ast.AST]:
+        """The code that a use of a class runs: its constructor, its base classes, and forward."""
+        yield from (self.classes[name] for name in map(root, node.bases) if name in self.classes)
+        started = ("__init__", "__post_init__", *CALLED)
+        yield from (member for member in node.body if isinstance(member, Function) and member.name in started)
+
+
+CALLED = frozenset("forward backward setup_context extra_repr".split())  # methods that PyTorch calls
+_DEFINED = (ast.FunctionDef, ast.ClassDef)
+
+
+def _constants(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    for node in body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            yield from ((each.id, node.value) for each in _targets(node) if isinstance(each, ast.Name))
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -1,0 +1,149 @@
+"""Rules on a candidate's file: what stands in it, its classes, and the signatures of its functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
+
+from ..lint.parsed_source import MAIN_TESTS
+from . import tables
+from .body_rules import Body, Found, check_annotation, check_decorator, named
+from .definitions import CALLED, Context, Definitions, Function, Kind
+from .scopes import bound_names, defaults, passed, stored
+
+_FILE = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
+
+
+def check_host(file: Definitions) -> Iterator[Found]:
+    """Findings in the host code of a file."""
+    yield from _check_file(file)
+    methods = [member for node in file.classes.values() for member in node.body if isinstance(member, Function)]
+    for node in file.classes.values():
+        yield from _check_class(file, node)
+    for function in (*file.functions.values(), *methods):
+        for decorator in function.decorator_list:
+            yield from check_decorator(file, decorator)
+            yield from _check_values(file, passed(decorator))
+        if id(function) in file.reached:
+            yield from Body(file, function, file.context(function)).check()
+    for function in (*file.functions.values(), *methods, *file.kernels.values()):
+        yield from _check_signature(file, function)
+    yield from _check_recursion(file)
+
+
+def _check_values(file: Definitions, nodes: list[ast.expr], context: Context = Context.CALL) -> Iterator[Found]:
+    """Check expressions that run when the file is imported."""
+    for node in nodes:
+        yield from Body(file, None, context).expression(node)
+
+
+def _check_file(file: Definitions) -> Iterator[Found]:
+    bound: dict[str, str] = {}
+    for node in file.source.tree.body:
+        if isinstance(node, ast.Try) and _tries_imports(node):
+            for inner in (*node.body, *(each for handler in node.handlers for each in handler.body)):
+                yield from _check_import(inner)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from _check_import(node)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            yield from _check_constant(file, node)
+        elif isinstance(node, ast.Expr) and node.value in file.source.arguments:
+            yield from _check_values(file, [node.value], Context.CONSTRUCTOR)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in MAIN_TESTS and not node.orelse:
+            defined = {each.name for each in ast.walk(node) if isinstance(each, (Function, ast.ClassDef))}
+            if changed := (stored(node) | defined) & (file.names | file.source.imported.keys()):
+                yield node, f"a program that sets {min(changed)} of the file", "name its variables otherwise"
+        elif not isinstance(node, _FILE) and not _is_text(node):
+            yield node, named(node), "set constants, and define kernels, functions and classes"
+        for name, path in bound_names(node):
+            if name in bound and not (path and path == bound[name]):
+                yield node, f"another definition of {name}", "define each name once"
+            bound[name] = path
+    for name, kernel in file.kernels.items():
+        if kernel not in file.source.tree.body:
+            yield kernel, f"the kernel {name} in a function", "define it at the top of the file"
+
+
+def _tries_imports(node: ast.Try) -> bool:
+    """True for a choice between imports, for names that moved between versions of Triton."""
+    parts = [*node.body, *(each for handler in node.handlers for each in handler.body)]
+    caught = {ast.unparse(handler.type) if handler.type else "" for handler in node.handlers}
+    imports = all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in parts)
+    return imports and not (node.orelse or node.finalbody) and caught <= {"ImportError", "ModuleNotFoundError"}
+
+
+def _check_import(node: ast.AST) -> Iterator[Found]:
+    assert isinstance(node, (ast.Import, ast.ImportFrom))
+    modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
+    for module in modules:
+        if module not in tables.IMPORTS.names or (isinstance(node, ast.ImportFrom) and node.level):
+            yield node, f"an import from {module}", "import torch, triton and what the language lists"
+    if any(alias.name == "*" for alias in node.names):
+        yield node, "an import of *", "import names"
+
+
+def _check_constant(file: Definitions, node: ast.Assign | ast.AnnAssign) -> Iterator[Found]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    flat = [each for target in targets for each in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    if not all(isinstance(each, ast.Name) for each in flat):
+        yield node, f"an assignment to {ast.unparse(targets[0])}", "set names at the top of a file"
+    if isinstance(node, ast.AnnAssign):
+        yield from check_annotation(node.annotation)
+    if node.value is not None and not file.source.renames_module(node):
+        yield from _check_values(file, [node.value])
+
+
+def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
+    kind = file.kind(node)
+    if kind is Kind.OTHER:
+        shown = ", ".join(map(ast.unparse, (*node.bases, *node.decorator_list, *(k.value for k in node.keywords))))
+        yield node, f"a class of {shown}", "derive from torch.nn.Module, torch.autograd.Function or NamedTuple"
+    for decorator in node.decorator_list:
+        yield from _check_values(file, passed(decorator))
+    refused = tables.TAKEN | tables.MODULE_METHODS if kind is Kind.MODULE else tables.TAKEN
+    special = ("__init__", "__post_init__", "__constants__")
+    names = [name for member in node.body for name, _ in bound_names(member)]
+    for member in node.body:
+        if isinstance(member, (ast.Assign, ast.AnnAssign)):
+            yield from _check_constant(file, member)
+        elif not isinstance(member, (Function, ast.Pass)) and not _is_text(member):
+            yield member, f"{named(member)} in a class", "define methods and constants"
+        for name, _ in bound_names(member):
+            if name in refused - CALLED or (name.startswith("__") and name not in special):
+                yield member, f"a member {name} of a class", "name it otherwise"
+            elif names.count(name) > 1:
+                yield member, f"another definition of {name}", "define each name once"
+
+
+def _check_signature(file: Definitions, node: Function) -> Iterator[Found]:
+    for default in defaults(node):
+        if not file.is_constant(default):
+            yield default, f"a default that is no constant, {ast.unparse(default)}", "use None or a constant"
+    taken, owner = node.args, file.owner(node)
+    if taken.kwarg and owner and owner.name == CANDIDATE_ENTRY_POINT and node.name == "forward":
+        yield node, "a forward that takes any arguments", "name the arguments"
+    rest = filter(None, (taken.vararg, taken.kwarg))
+    annotations = [each.annotation for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs, *rest)]
+    for annotation in filter(None, (*annotations, node.returns)):
+        yield from check_annotation(annotation)
+
+
+def _check_recursion(file: Definitions) -> Iterator[Found]:
+    calls = {
+        name: {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} & file.functions.keys()
+        for name, node in file.functions.items()
+    }
+    for name, node in file.functions.items():
+        reached, waiting = set[str](), list(calls[name])
+        while waiting:
+            if (other := waiting.pop()) not in reached:
+                reached.add(other)
+                waiting += calls[other]
+        if name in reached:
+            yield node, f"the recursive function {name}", "write a loop"
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

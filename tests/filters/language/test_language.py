@@ -1,0 +1,209 @@
+"""The language on honest kernels, lowered rows and hacks, and each of its rules on a small source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus import load_cases
+
+from kernelquarry.filters.language import check
+from kernelquarry.filters.language.describe import describe, prompt
+from kernelquarry.pipeline.dataset.rows import read_rows
+from kernelquarry.pipeline.schema.reasons import Reason
+
+SAMPLE = Path(__file__).parents[3] / "examples" / "sample"
+HONEST = load_cases("honest")
+EVIL = load_cases("evil") + load_cases("evil", needs="gpu")
+FILE = """
+import functools
+import itertools
+import math
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+TABLE = {{"rows": 4}}
+made = []
+{top}
+
+@triton.jit
+def double(x_ptr, out_ptr, size, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x_ptr + index, mask=index < size)
+    {kernel}
+    tl.store(out_ptr + index, 2 * value, mask=index < size)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3) * 2)
+        self.layers = nn.ModuleList()
+        self.sizes = []
+        {init}
+
+    def helper(self, x):
+        return x
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        size = x.numel()
+        double[(triton.cdiv(size, 128),)](x.contiguous(), out, size, BLOCK=128)
+        {body}
+        return out
+"""
+
+
+def read(top: str = "", kernel: str = "pass", init: str = "pass", body: str = "pass") -> str:
+    return str(check(FILE.format(top=top, kernel=kernel, init=init, body=body)) or "")
+
+
+def test_all_but_one_honest_kernel_are_inside() -> None:
+    outside = [case.name for case in HONEST if check(case.candidate.triton_code, case.candidate.probed.init_args)]
+    assert outside == ["linear_tiles_set_by_autotune_hook"]
+
+
+def test_lowered_rows_are_inside() -> None:
+    rows = list(read_rows(SAMPLE))
+    assert len(rows) >= 15
+    assert [row.id for row in rows if check(row.triton_code)] == []
+
+
+def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
+    outside = {case.name for case in EVIL if check(case.candidate.triton_code, case.candidate.probed.init_args)}
+    first = {case.name for case in EVIL if case.reasons[0] is Reason.OUTSIDE_LANGUAGE}
+    assert len(first) >= 230
+    # Text that is no candidate is rejected before, for that.
+    assert outside - first <= {case.name for case in EVIL if case.reasons[0] is Reason.NO_CODE}
+    assert first <= outside
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"body": "a, *b = x.shape; n = a if a > 1 else math.prod(b)"},
+        {"body": "sizes = [n for n in x.shape]; sizes.append(1); sizes[0] = 2"},
+        {"body": "for at, n in enumerate(x.shape): size += at * n"},
+        {"body": "grid = lambda meta: (triton.cdiv(size, meta['BLOCK']),)"},
+        {"body": "if x.dim() > 9: raise ValueError(f'{x.shape} is of another size')"},
+        {"body": "assert x.dtype is not None, 'has a dtype'"},
+        {"body": "with torch.no_grad(): out = out.view(-1).view(x.shape)"},
+        {"body": "count = torch.cuda.get_device_properties(x.device).multi_processor_count"},
+        {"body": "out = torch.relu(out)"},  # an operator: rows may declare it, and the linter rejects others
+        {"body": "rows = TABLE['rows']"},
+        {"init": "self.layers.append(nn.Linear(3, 3)); self.sizes.append(4)"},
+        {"init": "self.tied = nn.Linear(3, 3); self.layers[0].weight = self.tied.weight"},
+        {"init": "self.register_buffer('table', torch.arange(4).float().cos())"},
+        {"init": "self.act = lambda x: x"},
+        {"kernel": "value = tl.where(value > 0, value, tl.math.exp(value))"},
+        {"top": "def rows_of(x, count=4):\n    return x.shape[0] // count"},
+        {"top": "from collections.abc import Sequence"},
+        {"top": "try:\n    import math as m\nexcept ImportError:\n    import math as m"},
+        {"top": "if __name__ == '__main__':\n    print(eval('1'))"},
+    ],
+    ids=str,
+)
+def test_code_that_is_inside(parts: dict[str, str]) -> None:
+    assert read(**parts) == ""
+
+
+@pytest.mark.parametrize(
+    ("parts", "what"),
+    [
+        ({"top": "import os"}, "import from os"),
+        ({"top": "from torch import *"}, "import of *"),
+        ({"top": "double = None"}, "another definition of double"),
+        ({"top": "made.append(1)"}, "a statement Expr"),
+        ({"top": "def count(n):\n    return count(n - 1)"}, "recursive"),
+        ({"top": "def count(made=[]):\n    return made"}, "default"),
+        ({"top": "def count(n: made.append(1)):\n    return n"}, "annotation that computes"),
+        ({"top": "class Loud(dict):\n    pass"}, "a class of dict"),
+        ({"top": "class Loud:\n    def __eq__(self, other):\n        return True"}, "member __eq__"),
+        ({"top": "ITEMS = zip([1], [2])"}, "zip that is kept"),
+        ({"top": "ITEMS = (n for n in [1])"}, "generator that is kept"),
+        ({"top": "ITEMS = itertools.repeat(1)"}, "repeat that is kept"),
+        ({"top": "if __name__ == '__main__':\n    made = 3"}, "a program that sets made"),
+        ({"init": "self.forward = self.helper"}, "attribute called forward"),
+        ({"init": "self.grad_fn = 1"}, "attribute called grad_fn"),
+        ({"init": "self.items = zip([1], [2])"}, "zip that is kept"),
+        ({"init": "self.add = self.sizes.append"}, "as a value"),
+        ({"init": "made.append(1)"}, "change of made"),
+        ({"init": "calls = []; self.count = lambda: calls.append(1)"}, "change of calls"),
+        ({"body": "x = [1 for self.count in (1, 2)]"}, "assignment to self.count"),
+        ({"init": "torch.empty = None"}, "assignment to torch.empty"),
+        ({"body": "self.count = 1"}, "assignment to self.count"),
+        ({"body": "self.sizes.append(1)"}, "change of self.sizes"),
+        ({"body": "sizes = self.sizes; sizes.append(1)"}, "change of sizes"),
+        ({"body": "sizes = self.sizes; sizes += [1]"}, "change of sizes"),
+        ({"body": "sizes = []; sizes = made; sizes.append(1)"}, "change of sizes"),
+        ({"body": "TABLE['rows'] = 5"}, "change of TABLE"),
+        ({"body": "list.append(made, 1)"}, "change of list"),
+        ({"body": "[eval for eval in ()]; eval('1')"}, "does nothing"),
+        ({"body": "names = [eval for eval in ()]; eval('1')"}, "the name eval"),
+        ({"body": "f = lambda exec: exec; exec('1')"}, "the name exec"),
+        ({"body": "def f(open): return open\n        open('x')"}, "the name open"),
+        ({"body": "try: pass\n        finally: pass"}, "try"),
+        ({"body": "global made"}, "global"),
+        ({"body": "n = (m := 1)"}, ":="),
+        ({"body": "n = {1, 2}"}, "a set"),
+        ({"body": "import os"}, "import in a function"),
+        ({"body": "n = x.data_ptr()"}, "data_ptr"),
+        ({"body": "n = x.grad_fn"}, "grad_fn"),
+        ({"body": "n = x._version"}, "_version"),
+        ({"body": "n = self.__class__"}, "__class__"),
+        ({"body": "n = double.cache_key"}, "attribute of the kernel double"),
+        ({"body": "n = double[(1,)](x, out, 1, BLOCK=1)"}, "value of a launch"),
+        ({"body": "k = double; n = k[(1,)](x, out, 1, BLOCK=1)"}, "value of a launch"),
+        ({"body": "n = str(x)"}, "text of a value"),
+        ({"body": "n = f'{x}'"}, "f-string"),
+        ({"body": "n = '%s' % x"}, "format of text"),
+        ({"body": "n = x is out"}, "test of identity"),
+        ({"body": "n = isinstance(x, nn.Parameter)"}, "isinstance of nn.Parameter"),
+        ({"body": "n = getattr(x, 'shape')"}, "the name getattr"),
+        ({"body": "n = torch.randn(3)"}, "torch.randn"),
+        ({"body": "n = torch.cuda.get_device_name()"}, "get_device_name"),
+        ({"body": "n = torch.cuda.get_device_properties(0).name"}, "the GPU's name"),
+        ({"body": "p = torch.cuda.get_device_properties(0)"}, "properties of the GPU as a value"),
+        ({"body": "torch.set_grad_enabled(False)"}, "torch.set_grad_enabled"),
+        ({"body": "layer = nn.Linear(3, 3)"}, "torch.nn.Linear"),
+        ({"body": "other = ModelNew()"}, "torch.nn.Parameter"),
+        ({"kernel": "n = made"}, "the global made"),
+        ({"kernel": "n = tl.inline_asm_elementwise('', '', [value], tl.int32, True, 1)"}, "inline_asm_elementwise"),
+        ({"kernel": "n = tl.target_info.is_cuda()"}, "target_info"),
+        ({"kernel": "n = value.handle"}, "the attribute handle"),
+    ],
+    ids=str,
+)
+def test_code_that_is_outside(parts: dict[str, str], what: str) -> None:
+    assert what in read(**parts)
+
+
+def test_a_message_names_the_line_and_what_to_write_instead() -> None:
+    found = check("import torch\n\n\ndef f(x):\n    try:\n        return x\n    finally:\n        pass\n")
+    assert found is not None and found.line == 5
+    assert str(found) == "line 5: try is outside of the language: test the condition before, and raise"
+
+
+def test_the_first_construct_is_reported() -> None:
+    found = check("import os\nimport sys\n")
+    assert found is not None and found.line == 1
+
+
+def test_text_that_does_not_parse_is_outside() -> None:
+    found = check("def f(:\n")
+    assert found is not None and (found.line, found.what[:24]) == (1, "text that does not parse")
+
+
+def test_constructor_arguments_are_read_too() -> None:
+    code = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    assert check(code, "[torch.nn.ReLU(), 3, {'a': (1, 2)}]") is None
+    found = check(code, "[(a := 3)]")
+    assert found is not None and (found.line, found.what) == (0, "the constructor's arguments: :=")
+
+
+def test_the_page_and_the_prompt_state_the_tables() -> None:
+    page = describe()
+    assert "| try | test the condition before, and raise |" in page and "`empty_like`" in page
+    assert all(name in prompt() for name in ("try", "global", "yield"))

@@ -1,0 +1,28 @@
+"""Read a candidate's source, and run nothing: the language that it must be written in, and work left to PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kernelquarry.filters.language import check
+from kernelquarry.filters.lint import Rule, lint
+from kernelquarry.pipeline.schema.reasons import Reason
+
+_NO_FILE = frozenset((Rule.UNPARSABLE, Rule.NO_ENTRY))  # findings in a text that is no candidate
+_EVIDENCE = 500  # characters
+
+
+def source_rejection(code: str, init_args: str = "", extern_ops: Collection[str] = ()) -> tuple[Reason, str] | None:
+    """The reason to reject a source without running it, with the evidence; None if there is none.
+
+    Args:
+        init_args: source of the constructor's arguments.
+        extern_ops: operators of PyTorch that a mixed candidate declares.
+    """
+    findings = lint(code, extern_ops)
+    evidence = "\n".join(f"{finding} ({finding.rule.why})" for finding in findings)[:_EVIDENCE]
+    if _NO_FILE & {finding.rule for finding in findings}:
+        return Reason.NO_CODE, evidence
+    if outside := check(code, init_args):
+        return Reason.OUTSIDE_LANGUAGE, str(outside)[:_EVIDENCE]
+    return (Reason.OUTPUT_NOT_FROM_KERNEL, evidence) if findings else None
