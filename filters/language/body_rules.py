@@ -29,10 +29,10 @@ class Body:
         self._function = function
         self._context = context
         self._owner = file.owner(function) if function else None
-        kind = file.kind(self._owner) if self._owner else None
+        self._kind = file.kind(self._owner) if self._owner else None
         self._self = next((each.arg for each in function.args.args), "") if function and self._owner else ""
         starts = function is not None and function.name in ("__init__", "__post_init__")
-        self._sets_attributes = starts or context is Context.CONSTRUCTOR or kind is Kind.AUTOGRAD
+        self._sets_attributes = starts or context is Context.CONSTRUCTOR or self._kind is Kind.AUTOGRAD
 
     def check(self) -> Iterator[Found]:
         assert self._function is not None
@@ -266,6 +266,8 @@ class Body:
         if name.startswith("_"):
             own = of_class or (isinstance(owner, ast.Name) and owner.id in ("self", "cls"))
             return own and name in self._file.attributes and not _is_special(name)
+        if isinstance(owner, ast.Name) and owner.id == self._self and self._context is Context.CALL and not of_class:
+            return name in self._file.attributes - tables.TAKEN or name == "training" or self._kind is not Kind.MODULE
         known = tables.TENSOR_ATTRIBUTES.names | tables.LAYER_ATTRIBUTES.names | (self._file.attributes - tables.TAKEN)
         if self._context is Context.CONSTRUCTOR:
             known |= tables.CONSTRUCTOR_ATTRIBUTES.names
@@ -298,14 +300,19 @@ class Body:
             return owner.id in self._file.kernels or self._is_local(owner)
         return isinstance(owner, ast.Subscript)
 
-    def _is_consumed(self, node: ast.expr) -> bool:
-        """True if an iterator is used up where it is made, or at the end of the call: it could count calls."""
-        if self._context is Context.CALL and self._function is not None:
-            return True
+    def _is_consumed(self, node: ast.expr, may_be_named: bool = True) -> bool:
+        """True if an iterator is used up where it is made. One that is kept could count calls."""
         parent = self._parents[node]
         if isinstance(parent, ast.Call):
             consumer = last_name(parent.func) in tables.CONSUMERS | tables.LAZY
             return consumer or self._path(parent.func).startswith("torch.nn.")
+        if isinstance(parent, ast.Assign) and self._function is not None:
+            names = {each.id for each in parent.targets if isinstance(each, ast.Name)}
+            loads = [each for each in ast.walk(self._function) if isinstance(each, ast.Name) and not is_stored(each)]
+            kept = [each for each in parent.targets if not isinstance(each, (ast.Tuple, ast.Name))]
+            if kept or (names and not may_be_named):
+                return False
+            return all(self._is_consumed(each, may_be_named=False) for each in loads if each.id in names)
         return isinstance(parent, ast.Starred) or (
             isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node
         )

@@ -77,6 +77,8 @@ def _check_attribute(node: ast.Attribute, file: Definitions, local: set[str]) ->
 
 def _is_known(path: str) -> bool:
     """True for a path that kernels may use, or for a module that leads to such."""
+    if "._" in path:
+        return False
     if path in _MODULES | _FUNCTIONS or path.startswith(("math.", *_OPEN)):
         return True
     head, _, last = path.removeprefix("triton.language.").partition(".")

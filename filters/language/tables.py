@@ -199,7 +199,7 @@ TENSOR_ATTRIBUTES = Group(
         "T as_strided bfloat16 bool chunk clone contiguous copy_ cuda data detach device diagonal dim double dtype "
         "element_size expand expand_as fill_ flatten float get_device half imag int is_complex is_contiguous is_cpu "
         "is_cuda is_floating_point itemsize layout long mT moveaxis movedim narrow nbytes ndim ndimension nelement "
-        "new_empty new_empty_strided new_full new_ones new_zeros numel permute ravel real requires_grad_ reshape "
+        "new_empty new_empty_strided new_full new_ones new_zeros numel permute ravel real reshape "
         "reshape_as select shape size split split_with_sizes squeeze stride swapaxes swapdims t to transpose type "
         "unbind unflatten unsqueeze view view_as zero_"
     ),
@@ -230,7 +230,7 @@ CONSTRUCTOR_ATTRIBUTES = Group(
     "attributes in a constructor",
     _names(
         "add_module apply buffers modules named_modules named_parameters parameters register_buffer register_parameter "
-        "eval item tolist normal_ uniform_"
+        "eval item tolist normal_ uniform_ requires_grad_"
     ),
 )
 GPU_ATTRIBUTES = _names("multi_processor_count backend")  # of what `GPU` and `TRITON` return
@@ -244,7 +244,7 @@ TAKEN = _names(
     "signature src state_dict storage storage_offset tb_frame tolist train uniform_ untyped_storage version warmup "
     "zero_grad"
 )
-# Methods of torch.nn.Module, which no class may define.
+# Members of torch.nn.Module, which no class may define.
 MODULE_METHODS = _names(
     "add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches eval float "
     "get_buffer get_extra_state get_parameter get_submodule half load_state_dict modules named_buffers named_children "
@@ -252,7 +252,14 @@ MODULE_METHODS = _names(
     "register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook "
     "register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module register_parameter "
     "register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule "
-    "share_memory state_dict to to_empty train training type xpu zero_grad"
+    "share_memory state_dict to to_empty train training type xpu zero_grad "
+    "_apply _backward_hooks _backward_pre_hooks _buffers _call_impl _compiled_call_impl _forward_hooks "
+    "_forward_hooks_always_called _forward_hooks_with_kwargs _forward_pre_hooks _forward_pre_hooks_with_kwargs "
+    "_get_backward_hooks _get_backward_pre_hooks _get_name _is_full_backward_hook _load_from_state_dict "
+    "_load_state_dict_post_hooks _load_state_dict_pre_hooks _maybe_warn_non_full_backward_hook _modules _named_members "
+    "_non_persistent_buffers_set _parameters _register_load_state_dict_pre_hook _register_state_dict_hook "
+    "_replicate_for_data_parallel _save_to_state_dict _slow_forward _state_dict_hooks _state_dict_pre_hooks _version "
+    "_wrapped_call_impl"
 )
 LIST_CHANGES = _names("append extend insert pop reverse sort update")
 LAZY = _names("enumerate reversed zip")  # with all of itertools

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -24,9 +24,9 @@ from .environment import environment
 from .evidence import InputRejected, Rejected
 from .further_checks import FurtherRuns
 from .interpreting import check_interpreted
+from .larger_calls import check_larger_calls, flags, run_large
 from .read_source import source_rejection
 from .reference_run import Conclusion, Reference
-from .rehearsal import flags, rehearse, run_large
 from .running import run_candidate
 from .score import score
 from .task import PlannedTrial, Task, VerifySettings, draw, without
@@ -125,16 +125,13 @@ def _run_trials(verification: Verification) -> None:
         _run_reference(verification)
         _try_impostors(verification)
     verification.engine = run.engine
-    conclusion = verification.reference.conclude(run.reply, run.tensors)
-    if run.engine is not Engine.INTERPRETER:  # a GPU's autotuner may skip configurations for lack of memory
-        conclusion = replace(conclusion, launch_logs=())
-    verification.conclusion, verification.trials = conclusion, conclusion.trials
+    verification.conclusion = verification.reference.conclude(run.reply, run.tensors)
+    verification.trials = verification.conclusion.trials
 
 
 def _compile(verification: Verification) -> None:
     verification.targets = compile_kernels(
         verification.reference,
-        verification.conclusion,
         verification.engine,
         verification.sandbox,
         verification.settings,
@@ -161,13 +158,12 @@ def _run_configurations(verification: Verification) -> None:
         verification.trials = tuple(max(pair, key=lambda trial: trial.error) for pair in pairs)
 
 
-def _rehearse(verification: Verification) -> None:
-    reference, sandbox, settings = verification.context
-    verification.large_only = rehearse(reference, verification.conclusion.launch_logs, sandbox, settings)
+def _check_larger_calls(verification: Verification) -> None:
+    verification.large_only = check_larger_calls(*verification.context)
 
 
-def _check_perturbed(verification: Verification) -> None:
-    verification.further.check_perturbed()
+def _check_again(verification: Verification) -> None:
+    verification.further.check_again()
 
 
 def _check_further_calls(verification: Verification) -> None:
@@ -228,11 +224,11 @@ CHECKS = (
     Check("reference", "modules that raise, or give no finite values", Applies.ALL, _run_reference),
     Check("impostors", "tasks that zeros, an input, a mean or another answer pass", Applies.ALL, _try_impostors),
     Check("trials", "wrong values, contract or state; outputs not from kernels", Applies.ALL, _run_trials),
-    Check("compiling", "kernels that do not compile; another behaviour when compiled", Applies.ALL, _compile),
+    Check("compiling", "kernels that do not compile", Applies.ALL, _compile),
     Check("reverse order", "races, and wrong addresses, of kernels that a GPU ran", Applies.GPU, _interpret),
     Check("configurations", "wrong configurations of a tuner", Applies.LOWERED, _run_configurations),
-    Check("rehearsal", "counters, kept answers, other paths for large inputs", Applies.MODEL, _rehearse),
-    Check("environment", "candidates that tell a check from a use", Applies.MODEL, _check_perturbed),
+    Check("larger calls", "other paths for large inputs", Applies.MODEL, _check_larger_calls),
+    Check("repetition", "state of kernels that outlives a call; other memory or GPUs", Applies.MODEL, _check_again),
     Check("further calls", "sizes and values that no trial has; other weights", Applies.MODEL, _check_further_calls),
     Check("tuner", "wrong configurations of a tuner, on a large call", Applies.MODEL, _check_tuned),
     Check("flags", "branches that kernels only take for large inputs", Applies.MODEL, _check_flags),

@@ -11,8 +11,8 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Engine, Verdict
 
 from .codegen import compile_sources
-from .evidence import Rejected, check_launches_agree, reply_of
-from .reference_run import Conclusion, Reference
+from .evidence import Rejected, check_compiled, reply_of
+from .reference_run import Reference
 from .task import Call, Task, VerifySettings, draw, replan, shapes_of, trial_calls
 
 # Errors of the interpreter that a GPU raises at run time, too.
@@ -20,24 +20,20 @@ _UNALIGNED = re.compile("16-byte aligned|last dim must be contiguous")
 
 
 def compile_kernels(
-    reference: Reference, conclusion: Conclusion, engine: Engine, sandbox: Sandbox, settings: VerifySettings
+    reference: Reference, engine: Engine, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[str, ...]:
     """The target that the candidate was compiled for, if any.
 
-    A trace was compiled for the GPU that ran it, so a lowered candidate is not compiled for that target again. A
-    model's candidate is, since it could tell tracing from compilation.
-
-    Args:
-        conclusion: of the trials; the candidate must make the same launches when compiled.
+    A trace was compiled for the GPU that ran it, so the candidate is not compiled for that target again.
 
     Raises:
-        Rejected: a kernel does not compile, or the candidate behaves differently when compiled.
+        Rejected: a kernel does not compile.
     """
     task, target = reference.task, settings.target_on(sandbox)
     if not target:
         return ()
     traced = sandbox.gpus.description.target if sandbox.gpus is not None and engine is Engine.TRACE else ""
-    if target == traced and not task.by_model:
+    if target == traced:
         return (target,)
     more = [i for i in reference.first_trials_of_calls()[1:] if reference.trials[i].workload < len(task.workloads)]
     request = CompileRequest(
@@ -49,7 +45,7 @@ def compile_kernels(
     )
     report = sandbox.run(Job(COMPILE, request, reference.tensors, settings.limits))
     reply = reply_of(report, Reason.DOES_NOT_COMPILE)
-    check_launches_agree(reply, target, conclusion.launches, conclusion.launch_logs)
+    check_compiled(reply, target)
     compiled = compile_sources({} if task.by_model else reply.sources, sandbox, settings.limits)
     if errors := [found for found in compiled.values() if isinstance(found, str)]:
         raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {errors[0]}")

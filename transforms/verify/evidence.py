@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import takewhile
 
 from kernelquarry.filters.lint import same_operator
 from kernelquarry.pipeline.sandbox import Report, Status
@@ -23,7 +22,6 @@ from kernelquarry.pipeline.schema.records import Purity
 from .task import Call, PlannedTrial, Task
 
 _EVIDENCE = 500  # characters
-_ARGUMENT = 60  # characters of a launch argument in evidence
 # Evidence is published, so folders of this machine and addresses of this run are removed.
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+@-]+/)+")
 _ADDRESSES = re.compile(r"\b0x[0-9a-f]{6,}\b")
@@ -99,67 +97,21 @@ def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list
     return launches, names
 
 
-def check_launches_agree(
-    reply: CompileReply,
-    target: str,
-    calls: Sequence[Sequence[Launch]],
-    launch_logs: Sequence[Sequence[str]],
-) -> None:
-    """Check that the kernels compiled for the target, and that forward made the same launches.
-
-    Args:
-        calls: launches of each trial.
-        launch_logs: launches of each trial with their arguments; () if the engine does not log them.
-
-    Raises:
-        Rejected: a kernel does not compile, or forward makes other launches when compiled.
-    """
-    found = reply.targets.get(target, ())
-    if not found:
-        raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: None")
-    for call in found:
-        if call.trial not in range(len(calls)):
-            raise Rejected(Reason.CRASHED, f"the candidate's guest compiled trial {call.trial} of {len(calls)}")
+def check_compiled(reply: CompileReply, target: str) -> None:
+    """Check that all launches of the calls compiled for the target. Raises: Rejected."""
+    for call in reply.targets.get(target, ()) or [CompiledCall(0, "no reply")]:
         where = f"{target}, trial {call.trial}" if call.trial else target
-        _check_compiled(call, where, calls[call.trial], launch_logs[call.trial] if launch_logs else None)
+        if call.error:
+            raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: {call.error}")
+        if call.failed:
+            raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: a launch failed, and forward went on: {call.failed[0]}")
 
 
 def check_logged(reply: TrialsReply, trials: int) -> None:
     """Raises: Rejected: the reply has the launches of another number of trials."""
-    if len(reply.launches) != trials or len(reply.launch_logs) not in (0, trials):
-        found = f"launches of {len(reply.launches)} trials and launch logs of {len(reply.launch_logs)}, not of {trials}"
-        raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {found}")
-
-
-def _check_compiled(
-    call: CompiledCall, where: str, launches: Sequence[Launch], launch_log: Sequence[str] | None
-) -> None:
-    if call.error:
-        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: {call.error}")
-    if call.failed:
-        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: a launch failed, and forward went on: {call.failed[0]}")
-    compiled = _launches(call.launches)
-    if call.without_room:  # the autotuner selects another configuration, with other grids and arguments
-        compiled, launches, launch_log = _without_grids(compiled), _without_grids(launches), None
-    if compiled != launches:
-        raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {where} differ from those in the interpreter")
-    if launch_log is not None and (other := difference(call.launch_log, launch_log)):
-        raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {where} differ from those in the interpreter: {other}")
-
-
-def _without_grids(launches: Sequence[Launch]) -> list[Launch]:
-    return [(name, ()) for name, _ in launches]
-
-
-def difference(new: Sequence[str], old: Sequence[str]) -> str:
-    """The first launch with another argument, with both values; "" if the launch logs are equal."""
-    for one, other in zip(new, old, strict=False):
-        if one != other:
-            equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-            start = max(one.rfind(mark, 0, equal) for mark in (", ", "(")) + 1
-            argument, before = (text[start:][:_ARGUMENT].strip() for text in (one, other))
-            return f"{one.partition('[')[0]}: {argument} in place of {before}"
-    return "" if len(new) == len(old) else f"{len(new)} launches in place of {len(old)}"
+    if len(reply.launches) != trials:
+        found = f"the candidate's guest gave no proper reply: launches of {len(reply.launches)} trials, not of {trials}"
+        raise Rejected(Reason.CRASHED, found)
 
 
 def _launches(claimed: Sequence[Launch]) -> list[Launch]:

@@ -88,8 +88,7 @@ def trace(
 ) -> Report[TraceReply]:
     """Trace each combination of workload and layout in `trials`, in order of their first trial.
 
-    A model's candidate makes each call twice. A lowered candidate is our own text, so a second call shows nothing, and
-    its kernels come from the cache of compiled kernels where they are there.
+    The kernels of a lowered candidate come from the cache of compiled kernels where they are there.
 
     Raises:
         Rejected: a kernel does not compile, or the compiler crashes.
@@ -106,7 +105,7 @@ def trace(
         )
         for (index, strided), number in _calls(trials).items()
     )
-    request = TraceRequest(task.candidate_source, target, calls, repeat=task.by_model, deferred=not task.by_model)
+    request = TraceRequest(task.candidate_source, target, calls, deferred=not task.by_model)
     report = sandbox.run(Job(TRACE, request, {}, limits))
     if task.by_model or report.reply is None or not report.reply.sources:
         return report

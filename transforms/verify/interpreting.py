@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,9 +9,7 @@ from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
 from kernelquarry.pipeline.sandbox.jobs.perturbed import PERTURBED, PerturbedRequest, PerturbedRun, RunSpec
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
-from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import ENTRY_POINT
 
 from .evidence import Rejected
 from .reference_run import Reference
@@ -35,12 +32,10 @@ def run_specs(
         Each run, an empty one if the call exceeded a limit; and the tensors of all runs.
     """
     task = reference.task
-    by_keyword = any("keywords" in call.perturbations for call in calls)
     request = PerturbedRequest(
         module=task.candidate_source,
         trials=trial_calls(task, reference.trials),
         runs=tuple(calls),
-        argument_names=tuple(named_arguments(task.python_code)) if by_keyword else (),
         budget_s=budget_s,
     )
     trials = {call.trial for call in calls}
@@ -64,14 +59,6 @@ def _renumber(name: str, first: int) -> str:
     """Name of a call's tensor after `first` is added to the number of the call."""
     number, _, rest = name.partition(".")
     return f"{int(number) + first}.{rest}" if number.isdecimal() else name
-
-
-def named_arguments(code: str) -> list[str]:
-    """Names of the positional parameters of a reference's forward; [] if forward takes any number of arguments."""
-    models = [node for node in parse(code).body if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT]
-    forwards = [node for model in models for node in model.body if isinstance(node, ast.FunctionDef)]
-    parameters = next((node.args for node in forwards if node.name == "forward"), None)
-    return [] if parameters is None or parameters.vararg else [argument.arg for argument in parameters.args[1:]]
 
 
 def fails(reference: Reference, run: PerturbedRun, tensors: Tensors, number: int, trial: int = 0) -> bool:

@@ -53,9 +53,6 @@ class Conclusion:
     trials: tuple[Trial, ...]
     deterministic: bool
     launches: list[list[Launch]]  # of each trial
-    launch_logs: Sequence[
-        Sequence[str]
-    ]  # launches of each trial with their arguments; empty if the engine does not log them
     kernels: tuple[str, ...]  # names of all launched kernels
     written: float  # share of the first call's output bytes that only the kernels get right
 
@@ -211,7 +208,7 @@ class Reference:
         check_logged(reply, len(self.trials))
         kept = self._ghost_keeps(reply.ghost, tensors)
         launches, kernels = check_kernels(self.task, reply, kept)
-        return Conclusion(trials, deterministic, launches, reply.launch_logs, kernels, self._written(kept))
+        return Conclusion(trials, deterministic, launches, kernels, self._written(kept))
 
     def compare(self, reply: TrialsReply, tensors: Tensors) -> tuple[tuple[Trial, ...], bool]:
         """The trials with their errors, and True if the repetition is bitwise equal. Raises: Rejected."""

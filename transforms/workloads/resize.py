@@ -23,7 +23,6 @@ _PROGRAMS = (1 << 16) + 1  # more than a cap on programs, and than a grid's seco
 _MOST_PROGRAMS = 9 << 15  # elements of all tensors of a call with so many programs
 _MOST = 1 << 17  # elements of all tensors of an enlarged call; interpreting more takes long
 _MOST_ROUNDED = 1 << 20  # elements of all tensors of a lengthened call that is rounded up
-_MANY = 24  # sizes that `sweep_each` gives one dimension
 _WIDE = 1 << 23  # elements; as blocks of 1,024, more than a GPU holds at once
 
 
@@ -120,12 +119,6 @@ def set_each(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:
     """For each free size, a call in which it is `n`; the others are as in the last workload."""
     free = free_sizes(workloads)
     return [resized(workloads, {other: other[-1] for other in free} | {size: n}) for size in free]
-
-
-def sweep_each(workloads: Sequence[Workload]) -> list[Workload]:
-    """For each free size, calls with 24 different values of it, without the calls that are too large."""
-    calls = [call for n in range(2, 2 + _MANY) for call in set_each(workloads, n)]
-    return [call for call in calls if count_elements(call) <= _MOST]
 
 
 def unpredictable(workloads: Sequence[Workload], shares: Sequence[float]) -> list[Workload]:

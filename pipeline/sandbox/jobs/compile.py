@@ -25,7 +25,6 @@ class CompiledCall:
     trial: int
     error: str = ""  # of the compiler, or of the candidate; then nothing else is set
     launches: tuple[Launch, ...] = ()
-    launch_log: tuple[str, ...] = ()  # launches with their arguments, without values
     failed: tuple[str, ...] = ()  # messages of launches that raised
     without_room: bool = False  # a tuner's first choice does not fit the target
 

@@ -1,4 +1,4 @@
-"""The job `dry_run`: the operators and launches of a candidate's forward at other sizes and after many calls.
+"""The job `dry_run`: the operators and launches of a candidate's forward at other sizes.
 
 No kernel runs or is compiled, so large sizes cost little: memory that nobody writes to is not allocated.
 """
@@ -27,10 +27,6 @@ class DryCall:
 class DryRunRequest:
     module: ModuleSource
     calls: tuple[DryCall, ...]
-    repeats: int  # further calls of the first
-    sizes: tuple[DryCall, ...]  # calls of other sizes, whose paths are not looked at
-    seed: int  # of the module's name, and of places in memory
-    mixed: bool  # the candidate may run operators of PyTorch
     cut_off: str  # last step of a path that is cut off
 
 
@@ -46,10 +42,6 @@ class DryPath:
 @dataclass(frozen=True, slots=True)
 class DryRunReply:
     calls: tuple[DryPath, ...]
-    later: tuple[DryPath, ...]  # the first of the repetitions that took another path than the first call, or none
-    handled: str  # the first exception that the candidate caught; "" for none
-    keeps: str  # what it keeps that still changes after `repeats / 2` calls; "" for nothing
-    left: str  # what it changed of what other modules share; "" for nothing
 
 
 DRY_RUN = GuestKind("dry_run", DryRunRequest, DryRunReply, "dry_run", {"PYTHONHASHSEED": "2"})

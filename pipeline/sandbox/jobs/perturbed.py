@@ -26,7 +26,6 @@ class PerturbedRequest:
     module: ModuleSource  # its code is that of each run in turn
     trials: tuple[TrialCall, ...]
     runs: tuple[RunSpec, ...]
-    argument_names: tuple[str, ...] = ()  # of forward, for the perturbation `keywords`
     budget_s: float = 0.0  # CPU time of all runs that have a limit: a slow candidate gets no time for the last ones
 
 

@@ -28,7 +28,6 @@ class TrialsReply:
     state: dict[str, StateEntry] = field(default_factory=dict)
     trials: tuple[ObservedCall, ...] = ()
     launches: tuple[tuple[Launch, ...], ...] = ()  # of each trial
-    launch_logs: tuple[tuple[str, ...], ...] = ()  # of each trial: launches with their arguments, without values
     repeat: ObservedCall | None = None
     ghost: ObservedCall | None = None  # None: it raised
     operators: tuple[str, ...] = ()  # that ran outside of the kernels

@@ -27,7 +27,6 @@ class TraceRequest:
     module: ModuleSource
     target: str
     calls: tuple[TracedCall, ...]
-    repeat: bool = False  # make each call twice, and compare the programs
     deferred: bool = False  # leave the binaries to the job `codegen`
 
 

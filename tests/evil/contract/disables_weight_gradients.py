@@ -1,9 +1,8 @@
 # /// case
 # reference = "linear"
-# reason = "wrong_contract"
-# evidence = "gradient"
+# reason = "outside_language"
 # source = "side effects that a check of values does not see (KernelGuard)"
-# caught_by = "requires_grad of the state after the call"
+# caught_by = "language: the attribute requires_grad_"
 # ///
 
 """Its weights take no gradient once it was called."""

@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "memory that other programs still read is written to"
-# caught_by = "language: an assignment to rows[1:]"
+# caught_by = "language: a change of rows[1:]"
 # ///
 
 """Each program writes where the next one reads: right if they start in order, or all at once."""

@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "lazy results (SOL-ExecBench)"
-# caught_by = "language: a class variable dtype"
+# caught_by = "language: a member requires_grad of a class"
 # ///
 
 """Its state is an object of its own, which computes when a check asks where it is."""

@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "language: an assignment to spoiled[:]"
+# caught_by = "language: a change of spoiled[:]"
 # ///
 
 """A configuration that is only timed spoils the calls after it."""

@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "language: an assignment to count[0]"
+# caught_by = "language: a change of count[0]"
 # ///
 
 """Keeps count behind more values than anybody looks at."""

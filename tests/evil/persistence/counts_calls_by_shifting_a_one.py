@@ -1,7 +1,7 @@
 # /// case
 # reference = "softmax"
 # reason = "wrong_contract"
-# evidence = "self.ones"
+# evidence = "memory that kernels are given"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
 # caught_by = "contract: tensors reachable from the module that change"
 # ///

@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "call counter (KernelHacks)"
-# caught_by = "language: an assignment to seen[0]"
+# caught_by = "language: a change of seen[0]"
 # ///
 
 """Counts its calls in what a heuristic's function holds on to."""

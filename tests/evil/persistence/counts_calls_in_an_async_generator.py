@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "language: a statement AsyncFunctionDef"
+# caught_by = "language: async def"
 # ///
 
 """Counts in an asynchronous generator."""

@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "language: a method __call__"
+# caught_by = "language: a member __call__ of a class"
 # ///
 
 """Its forward, which hooks and compilers call without what is around it, is another."""

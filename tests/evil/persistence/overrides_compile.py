@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "language: a method compile"
+# caught_by = "language: a member compile of a class"
 # ///
 
 """Is right as long as nobody compiles it."""

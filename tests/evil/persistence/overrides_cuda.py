@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "language: a method cuda"
+# caught_by = "language: a member cuda of a class"
 # ///
 
 """Has a cuda of its own, which a check does not call."""

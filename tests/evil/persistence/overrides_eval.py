@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "language: a method eval"
+# caught_by = "language: a member eval of a class"
 # ///
 
 """Has an eval of its own, which a check does not call."""

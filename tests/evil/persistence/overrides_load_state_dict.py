@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "other where it is used than where it is checked (reward hacking audits of KernelBench agents)"
-# caught_by = "language: a method load_state_dict"
+# caught_by = "language: a member load_state_dict of a class"
 # ///
 
 """Is wrong once it was told to load weights, by its own method."""

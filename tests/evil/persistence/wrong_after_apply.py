@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "language: a method apply"
+# caught_by = "language: a member apply of a class"
 # ///
 
 """Is wrong once a function was applied to its layers, as to initialise them."""

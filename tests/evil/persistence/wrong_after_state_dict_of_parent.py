@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "language: a method state_dict"
+# caught_by = "language: a member state_dict of a class"
 # ///
 
 """Is wrong once its state was saved as a part of another module."""

@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "replay of the last answer by shape (KernelGuard, CUDA-L1)"
-# caught_by = "language: an assignment to self.answers[x.shape]"
+# caught_by = "language: a change of self.answers[x.shape]"
 # ///
 
 """Remembers the answer to the last question of that shape."""

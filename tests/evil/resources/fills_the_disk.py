@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "disk bomb (Piston)"
-# caught_by = "language: with open(f'{number}.bin', 'wb')"
+# caught_by = "language: an f-string"
 # ///
 
 """Writes files until the disk is full."""

@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "sys.exit(0) taken for success (METR)"
-# caught_by = "language: raise of KeyboardInterrupt"
+# caught_by = "language: raise KeyboardInterrupt"
 # ///
 
 """Raises what a harness takes for its user's wish to stop."""

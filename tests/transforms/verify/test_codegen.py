@@ -77,8 +77,7 @@ def traced(guests: Any, by_model: bool = False, shape_general: bool = True) -> A
 def compiled(guests: Any, by_model: bool = False) -> tuple[str, ...]:
     task = replace(TASK, by_model=by_model)
     reference: Any = SimpleNamespace(task=task, trials=TRIALS, tensors={}, first_trials_of_calls=lambda: [0])
-    conclusion: Any = SimpleNamespace(launches=LAUNCHES, launch_logs=())
-    return compile_kernels(reference, conclusion, Engine.INTERPRETER, guests, VerifySettings())
+    return compile_kernels(reference, Engine.INTERPRETER, guests, VerifySettings())
 
 
 def entries(guests: Guests) -> list[bytes]:

@@ -41,8 +41,7 @@ def compiled(
 ) -> tuple[str, ...]:
     task = replace(TASK, by_model=by_model)
     reference: Any = SimpleNamespace(task=task, trials=TRIALS, tensors={}, first_trials_of_calls=lambda: [0])
-    conclusion: Any = SimpleNamespace(launches=LAUNCHES, launch_logs=())
-    return compile_kernels(reference, conclusion, engine, sandbox, settings or VerifySettings())
+    return compile_kernels(reference, engine, sandbox, settings or VerifySettings())
 
 
 @pytest.mark.parametrize(
@@ -60,12 +59,6 @@ def test_the_target_of_a_trace_is_not_compiled_again(
     sandbox = Compiler()
     assert compiled(sandbox, engine, VerifySettings(target)) == (target or "sm_80",)
     assert sandbox.requested == requested
-
-
-def test_a_models_candidate_is_compiled_for_the_target_of_its_trace() -> None:
-    sandbox = Compiler()
-    assert compiled(sandbox, Engine.TRACE, by_model=True) == ("sm_80",)
-    assert sandbox.requested == [["sm_80"]]
 
 
 def test_without_a_gpu_the_target_is_sm_90() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 from gpu_double import Double, floats
 from traced_programs import SIZE, doubled_sum, kernel, view
 
-from kernelquarry.pipeline.sandbox import Job, Limits, Report, Status
+from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.cuda import Fault
 from kernelquarry.pipeline.sandbox.executor.process import execute as execute_in_process
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
@@ -24,7 +23,7 @@ from kernelquarry.pipeline.sandbox.observation import read_observation
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.execution import Untraceable, execute, trace
+from kernelquarry.transforms.verify.execution import Untraceable, execute
 from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import PlannedTrial, Task, VerifySettings, draw
 
@@ -108,13 +107,6 @@ def test_every_trial_is_described() -> None:
         assert (observed.strides, observed.shares, observed.mutated, observed.changed) == (((1,),), ("",), {}, {})
     assert reply.launches == ((("add", (1, 1, 1)), ("scale", (1, 1, 1))),) * 3
     assert (reply.state, reply.operators, reply.failed) == (STATE, (), ())
-
-
-@pytest.mark.parametrize("by_model", [False, True])
-def test_only_a_models_candidate_makes_each_call_twice(by_model: bool) -> None:
-    sandbox: Any = TracedSandbox(traced())
-    trace(replace(TASK, by_model=by_model), TRIALS, "sm_90", sandbox, Limits())
-    assert sandbox.traced.repeat is by_model
 
 
 def test_strided_trials_have_a_program_of_their_own() -> None:

@@ -12,7 +12,7 @@ from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.further_checks import FurtherRuns
-from kernelquarry.transforms.verify.interpreting import check_interpreted, named_arguments
+from kernelquarry.transforms.verify.interpreting import check_interpreted
 from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 
@@ -27,7 +27,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     runs = FurtherRuns.of(reference, sandbox, settings)
-    runs.check_perturbed()
+    runs.check_again()
     runs.check_calls()
     runs.check_configurations()
 
@@ -87,8 +87,7 @@ def test_honest_candidates_pass_the_further_checks(name: str, sandbox: Sandbox) 
         ("kernel_counts_calls", Reason.WRONG_CONTRACT, "keeps for the next"),
         ("tenth_autotune_configuration_wrong", Reason.WRONG_VALUES, "with configuration 9"),
         ("single_block_of_1024_columns", Reason.WRONG_VALUES, "for inputs"),
-        ("forward_differs_from_call", Reason.UNVERIFIED_PATH, "forward"),
-        ("wrong_for_keyword_arguments", Reason.UNVERIFIED_PATH, "keywords"),
+        ("detects_nan_in_fresh_memory", Reason.UNVERIFIED_PATH, "noise"),
         ("wrong_when_inputs_are_one_tensor", Reason.UNVERIFIED_PATH, "one tensor"),
     ],
 )
@@ -98,9 +97,3 @@ def test_candidates_right_only_in_trials_are_rejected(
     with pytest.raises(Rejected) as raised:
         check("evil", name, sandbox, check_further)
     assert raised.value.reason is reason and evidence in raised.value.evidence
-
-
-def test_the_names_of_forward_s_parameters() -> None:
-    code = "class Model:\n    def forward(self, x, y=1{}):\n        return x"
-    assert named_arguments(code.format("")) == ["x", "y"]
-    assert named_arguments(code.format(", *others")) == named_arguments("Model = None") == []

@@ -1,4 +1,4 @@
 """Calls of a module under test: construction, state, layouts of inputs, operators, launches and perturbations.
 
-The rooms `compiler`, `interpreter`, `tamper` and `jobs` import it.
+The rooms `compiler`, `interpreter` and `jobs` import it.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -15,19 +15,10 @@ from torch.utils._python_dispatch import _disable_current_modes
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR, STATE_SETS, ObservedCall, TrialCall
 
 from ..lib.pytree import fill, flatten
-from .fake_cuda import is_marked, is_on_host
+from .fake_cuda import is_on_host
 from .input_layouts import offset, strided
 from .launch_log import entries, session
 from .module_setup import load_state
-
-Recording = tuple[Callable[[], AbstractContextManager[Any]], bool]  # and whether inputs take gradients
-NO_GRAD: Recording = (torch.no_grad, False)
-GRADIENTS: Recording = (torch.enable_grad, True)
-INFERENCE: Recording = (torch.inference_mode, False)
-
-
-class DerivedTensor(Tensor):
-    """A subclass of tensors, as libraries that shard, trace or name tensors have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +73,6 @@ class CandidateCall:
     gradient: Tensor | None = None  # numbers of the gradients of the outputs; the call is followed by its backward
     offset: int | None = None  # seed of the place of each input in a larger buffer
     alike: bool = False  # inputs of equal values are one tensor
-    derived: bool = False  # inputs are `DerivedTensor`s
-    parameters: bool = False  # inputs are parameters that have gradients
-    recording: Recording = NO_GRAD
-    chained: bool = False  # outputs take the place of inputs that they are like in the next call, as in a stack
-    kept: list[Tensor] | None = None  # tensors that the calls share: the first call adds them, later ones overwrite
-    function: Callable[[nn.Module], Callable[..., Any]] = lambda module: module  # what is called of the module
 
     @classmethod
     def of_trial(
@@ -116,31 +101,29 @@ class CandidateCall:
 
         Raises:
             TypeError: the result holds other objects than plain tensors, numbers, strings and containers, or a tensor
-                that is not on the simulated GPU, or a tensor with attributes that PyTorch did not set.
+                that is not on the simulated GPU.
         """
-        record, taking = self.recording if self.gradient is None else (torch.enable_grad, False)
-        given = self._lay_out(record, taking)
+        given = self._lay_out()
         args, kwargs = arguments(self.trial, given)
         if self.gradient is not None:
             given = [value.requires_grad_(value.is_floating_point()) for value in given]
         session.begin(module, given)
         outputs: list[Tensor] = []
         ends: dict[str, Tensor] = {}
-        with record(), mode or nullcontext():  # around all that a module or its result could have made its own
+        with (
+            torch.set_grad_enabled(self.gradient is not None),
+            mode or nullcontext(),
+        ):  # around all that a module or its result could have made its own
             state = entries(module)
             before = {name: value.detach().clone() for name, value in state.items()}
             trained = {name: _training(value) for name, value in state.items()}
-            tree = flatten(self.function(module)(*args, **kwargs), outputs)
+            tree = flatten(module(*args, **kwargs), outputs)
             results = len(outputs)
-            if self.kept is not None and self.chained:
-                _chain(self.kept, outputs, state.values())
             if self.gradient is not None:
                 starts = enumerate(_output_gradients(outputs, self.gradient))
                 ends = {f"gradient of output {i}": value for i, value in starts if value is not None}
                 tree = {"tuple": [tree, flatten(_gradients(module, given, outputs, list(ends.values())), outputs)]}
-        if self.derived:
-            outputs = [output.as_subclass(Tensor) if type(output) is DerivedTensor else output for output in outputs]
-        _check_plain(given, outputs)
+        _check_plain(outputs)
         outputs = [output.detach() for output in outputs]
         values = [_bytes(output).clone().view(output.dtype) for output in outputs]
         after = [value.detach().clone() for value in given]
@@ -161,52 +144,24 @@ class CandidateCall:
         copies = [after[index] for index in mutated] + [state[name].detach().clone() for name in changed]
         return CallResult(observed, values, copies, outputs)
 
-    def _lay_out(self, record: Callable[[], AbstractContextManager[Any]], taking: bool) -> list[Tensor]:
-        with record():
-            given = [self._copy(tensor, taking) for tensor in self.inputs]
+    def _lay_out(self) -> list[Tensor]:
+        with torch.no_grad():
+            given = [self._copy(tensor) for tensor in self.inputs]
         if self.alike:
             given = [next(each for each in given if same(each, value)) for value in given]
-        if self.kept:
-            return [_overwritten(old, new) for old, new in zip(self.kept, given, strict=True)]
-        if self.kept is not None:
-            self.kept.extend(given)
         return given
 
-    def _copy(self, tensor: Tensor, taking: bool) -> Tensor:
+    def _copy(self, tensor: Tensor) -> Tensor:
         if self.trial.strided:
             return strided(tensor)
-        made = tensor.clone() if self.offset is None else offset(tensor, self.offset)
-        if taking and made.is_floating_point():
-            made = made.requires_grad_().clone()
-        if self.parameters and made.is_floating_point():
-            made = nn.Parameter(made)
-            made.grad = torch.empty_like(made)
-        return made.as_subclass(DerivedTensor) if self.derived else made
+        return tensor.clone() if self.offset is None else offset(tensor, self.offset)
 
 
-def _check_plain(given: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+def _check_plain(outputs: Sequence[Tensor]) -> None:
     if not all(type(output) in (Tensor, nn.Parameter) for output in outputs):
         raise TypeError("an output is a subclass of torch.Tensor")
-    if any(map(is_marked, (*given, *outputs))):
-        raise TypeError("an input or an output was given attributes")
     if any(is_on_host(output) and output.ndim for output in outputs):  # a lone number may be anywhere
         raise TypeError("an output is on the CPU")
-
-
-def _chain(kept: list[Tensor], outputs: Sequence[Tensor], state: Iterable[Tensor]) -> None:
-    """Put each output in place of a tensor of its shape and dtype, if the output has memory of its own."""
-    taken = {_storage(value) for value in (*kept, *state)}
-    for output in outputs:
-        likes = (place for place, old in enumerate(kept) if (old.shape, old.dtype) == (output.shape, output.dtype))
-        place = next(likes, None)
-        if place is not None and output.is_contiguous() and _storage(output) not in taken:
-            kept[place] = output
-            taken.add(_storage(output))
-
-
-def _overwritten(old: Tensor, new: Tensor) -> Tensor:
-    with torch.inference_mode(old.is_inference()):  # a tensor that was made there may be set there alone
-        return old.copy_(new)
 
 
 def _output_gradients(outputs: Sequence[Tensor], numbers: Tensor) -> list[Tensor | None]:

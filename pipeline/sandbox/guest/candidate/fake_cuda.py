@@ -2,7 +2,7 @@
 
 Wrappers of kernels allocate on "cuda", size a grid by the number of processors, make a tensor's device current around a
 launch, or require a tensor on a GPU. Each must take the same path here as on a GPU, so that the verified path is the
-one that runs, and a candidate that queries the device to detect its checks learns nothing.
+one that runs.
 
 Tensors on the GPU are tensors in the guest's memory. Tensors on the host have a mark: those that are made without a
 device, or moved to the CPU. A kernel that gets one fails as it does on a GPU.
@@ -11,8 +11,6 @@ device, or moved to the CPU. A kernel that gets one fails as it does on a GPU.
 from __future__ import annotations
 
 import contextlib
-import functools
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -29,83 +27,40 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 DEVICE = torch.device("cuda", 0)
 
 
-class _CUuuid(uuid.UUID):
-    """A UUID that is no string, as PyTorch's."""
-
-
-class _CudaDeviceProperties(SimpleNamespace):
-    """Properties of a GPU, with the names, the text and the read-only attributes of PyTorch's own class."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"can't set attribute {name!r}")
-
-    def __repr__(self) -> str:
-        return (
-            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
-            f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count}, "
-            f"uuid={self.uuid}, pci_bus_id={self.pci_bus_id}, pci_device_id={self.pci_device_id}, "
-            f"pci_domain_id={self.pci_domain_id}, L2_cache_size={self.L2_cache_size >> 20}MB)"
-        )
-
-    __str__ = __repr__
-
-
-def _properties(
-    name: str, capability: tuple[int, int], processors: int, memory: int, threads: int, shared_kb: int, l2_mb: int
-) -> _CudaDeviceProperties:
-    """Properties of a GPU: `memory` in bytes, `threads` and `shared_kb` per processor; a block gets 1 kB less."""
-    return _CudaDeviceProperties(
-        name=name,
-        gcnArchName=name,
-        major=capability[0],
-        minor=capability[1],
-        multi_processor_count=processors,
-        warp_size=32,
-        total_memory=memory,
-        max_threads_per_block=1024,
-        max_threads_per_multi_processor=threads,
-        regs_per_multiprocessor=65536,
-        shared_memory_per_block=49152,
-        shared_memory_per_block_optin=(shared_kb - 1) << 10,
-        shared_memory_per_multiprocessor=shared_kb << 10,
-        L2_cache_size=l2_mb << 20,
-        clock_rate=1980000,
-        memory_clock_rate=2619000,
-        memory_bus_width=5120,
-        is_integrated=0,
-        is_multi_gpu_board=0,
-        uuid=_CUuuid("6f2d8d0c-7a35-94c1-5e0b-c3a1f08b7d42"),
-        pci_bus_id=25,
-        pci_device_id=0,
-        pci_domain_id=0,
-    )
-
-
-PROPERTIES = _properties("NVIDIA H100 80GB HBM3", (9, 0), 132, 84_942_979_072, 2048, 228, 50)
-# A candidate is called once more on one of these, and must be right.
-OTHERS = (
-    _properties("NVIDIA A100-SXM4-40GB", (8, 0), 108, 42_405_855_232, 2048, 164, 40),
-    _properties("NVIDIA GeForce RTX 4090", (8, 9), 128, 25_386_352_640, 1536, 100, 72),
-    _properties("NVIDIA L4", (8, 9), 58, 23_580_639_232, 1536, 100, 48),
-    _properties("NVIDIA H200", (9, 0), 132, 150_109_880_320, 2048, 228, 60),
+# Properties of an H100.
+PROPERTIES = SimpleNamespace(
+    name="NVIDIA H100 80GB HBM3",
+    gcnArchName="NVIDIA H100 80GB HBM3",
+    major=9,
+    minor=0,
+    multi_processor_count=132,
+    warp_size=32,
+    total_memory=84_942_979_072,
+    max_threads_per_block=1024,
+    max_threads_per_multi_processor=2048,
+    regs_per_multiprocessor=65536,
+    shared_memory_per_block=49152,
+    shared_memory_per_block_optin=227 << 10,
+    shared_memory_per_multiprocessor=228 << 10,
+    L2_cache_size=50 << 20,
+    clock_rate=1980000,
+    memory_clock_rate=2619000,
+    memory_bus_width=5120,
+    is_integrated=0,
+    is_multi_gpu_board=0,
+    pci_bus_id=25,
+    pci_device_id=0,
+    pci_domain_id=0,
 )
 _HOST = torch.device("cpu")
 
 
-def unknown(seed: int) -> _CudaDeviceProperties:
-    """A GPU that does not exist, with a known capability; the seed decides its properties."""
-    found = vars(OTHERS[seed % len(OTHERS)]) | {"name": f"NVIDIA R{100 + seed % 899}", "uuid": _CUuuid(int=seed)}
-    found["multi_processor_count"] = 20 + seed % 151
-    found |= {
-        "total_memory": (16 << 30) + seed % (1 << 34),
-        "pci_bus_id": seed % 199,
-        "clock_rate": 1_000_000 + seed % 999_983,
-    }
-    return _CudaDeviceProperties(**found | {"gcnArchName": found["name"]})
+def other_gpu(seed: int) -> SimpleNamespace:
+    """A GPU with another number of processors, of which a candidate may make a grid."""
+    return SimpleNamespace(**vars(PROPERTIES) | {"multi_processor_count": 20 + seed % 151})
 
 
 _MARK = "_is_on_host"
-_REPR_SUFFIXES = (", size=", ", dtype=", ", grad_fn=", ", requires_grad=", ", tangent=")  # behind values and device
 
 
 @contextlib.contextmanager
@@ -128,12 +83,12 @@ def _target() -> GPUTarget:
     return GPUTarget("cuda", 10 * major + minor, 32)
 
 
-def answer(properties: SimpleNamespace, count: int = 1) -> None:
-    """Patch device queries to return these properties, of the first of `count` GPUs."""
+def answer(properties: SimpleNamespace) -> None:
+    """Patch device queries to return these properties."""
     answers: dict[str, Any] = {
         "is_available": True,
         "is_bf16_supported": True,
-        "device_count": count,
+        "device_count": 1,
         "current_device": 0,
         "get_device_properties": properties,
         "get_device_capability": (properties.major, properties.minor),
@@ -145,17 +100,12 @@ def answer(properties: SimpleNamespace, count: int = 1) -> None:
     # `device` and `device_of` are classes, and call these: there is one device.
     answers |= dict.fromkeys(("_exchange_device", "_maybe_exchange_device"), 0)
     for name, value in answers.items():
-        setattr(torch.cuda, name, functools.wraps(getattr(torch.cuda, name))(_always(value)))
+        setattr(torch.cuda, name, _always(value))
 
 
 def is_on_host(tensor: Tensor) -> bool:
     """True if a GPU could not reach the tensor."""
     return getattr(tensor, _MARK, False)
-
-
-def is_marked(tensor: Tensor) -> bool:
-    """True if the tensor has attributes that the candidate set, by which it could recognise the tensor."""
-    return type(tensor) is Tensor and bool(vars(tensor).keys() - {_MARK})
 
 
 class OutOfReach(ValueError):
@@ -198,8 +148,6 @@ class _OnGpu(TorchFunctionMode):
             raise RuntimeError("CUDA error: invalid device ordinal")
         given = list(tensors_of([*args, *kwargs.values()]))
         result = func(*args, **kwargs)
-        if func is Tensor.__repr__:
-            return result if is_on_host(args[0]) else _printed(result)
         if place is None:
             place = _HOST if all(map(is_on_host, given)) else DEVICE
         elif any(result is one for one in given) and is_on_host(result) == (place.type == "cuda"):
@@ -238,12 +186,6 @@ def _redirected(
     return func, args, kwargs, device
 
 
-def _printed(text: str) -> str:
-    """Add the device to a tensor's `repr`, before suffixes such as `dtype`."""
-    start = min((place for word in _REPR_SUFFIXES if (place := text.find(word)) >= 0), default=len(text) - 1)
-    return f"{text[:start]}, device='{DEVICE}'{text[start:]}"
-
-
 def _always(answer: Any) -> Any:
     return lambda *args, **kwargs: answer
 
@@ -269,6 +211,5 @@ _QUERIES: dict[Any, Callable[[Tensor, Any], Any]] = {
     _reading("is_cuda"): lambda tensor, true: not is_on_host(tensor),
     _reading("is_cpu"): lambda tensor, true: true and is_on_host(tensor),
     Tensor.get_device: lambda tensor, true: -1 if is_on_host(tensor) else 0,
-    Tensor.is_shared: lambda tensor, true: true or not is_on_host(tensor),
     Tensor.type: lambda tensor, true: true if is_on_host(tensor) else true.replace("torch.", "torch.cuda."),
 }

@@ -20,7 +20,7 @@ from kernelquarry.pipeline.sandbox.jobs.compile import CompiledCall, CompileRepl
 
 from ..candidate import fake_cuda
 from ..candidate.candidate_call import CandidateCall
-from ..candidate.launch_log import bind, session, sizes
+from ..candidate.launch_log import session
 from ..candidate.module_setup import construct
 from ..compiler import autotune
 from ..compiler.codegen_cache import Optimizer, once
@@ -89,20 +89,16 @@ class _ZeroedMemory(TorchFunctionMode):
 
 
 def _logged(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Log launches, and exceptions in them: a candidate could catch them, and take another path than interpreted."""
+    """Log exceptions in launches, which code of the constructor's source could catch."""
 
     @wraps(run)
     def launch(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         try:
             with deferral.suspended() if warmup else nullcontext():
-                compiled = run(self, *args, grid=grid, warmup=warmup, **options)
+                return run(self, *args, grid=grid, warmup=warmup, **options)
         except Exception as error:
             session.failed.append(f"{self.__name__}: {describe(error)}"[:_MESSAGE])
             raise
-        if not warmup:
-            bound = bind(self.fn, args, options)
-            session.add(self.__name__, sizes(grid, bound), bound, options)
-        return compiled
 
     return launch
 
@@ -125,8 +121,7 @@ def _compile_for(
 def _compile(forward: Callable[[int], Any], trial: int) -> CompiledCall:
     try:
         forward(trial)
-        log, failed = tuple(session.log), tuple(session.failed[:8])
-        return CompiledCall(trial, "", tuple(Recorder.launches), log, failed, session.without_room)
+        return CompiledCall(trial, "", tuple(Recorder.launches), tuple(session.failed[:8]), session.without_room)
     except Exception as error:  # noqa: BLE001  whatever the compiler says is the finding
         return CompiledCall(trial, error=describe(error))
     finally:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,13 +18,12 @@ from torch import Tensor, nn
 from kernelquarry.pipeline.sandbox.jobs.perturbed import PerturbedReply, PerturbedRequest, PerturbedRun, RunSpec
 
 from ..candidate import fake_cuda
-from ..candidate.candidate_call import CandidateCall, other_weights
+from ..candidate.candidate_call import CandidateCall
 from ..candidate.launch_log import Order, session
 from ..candidate.module_setup import construct
 from ..candidate.perturbations import PERTURBATIONS, PerturbedUse
 from ..lib.cpu_limit import TooSlow, cpu_limit
 from ..lib.errors import OutOfBounds, describe
-from ..tamper import reachable_state
 from .run_trials import warm as warm
 
 _MESSAGE = 200  # characters
@@ -58,39 +58,52 @@ def run(request: PerturbedRequest, tensors: dict[str, Tensor]) -> tuple[Perturbe
 def _run(
     spec: RunSpec, request: PerturbedRequest, tensors: Mapping[str, Tensor], number: int, results: dict[str, Tensor]
 ) -> PerturbedRun:
-    call = CandidateCall.of_trial(request.trials, spec.trial, tensors)
     source = replace(request.module, code=spec.code)
-    use = PerturbedUse(source, call, other_weights(tensors, call), request.argument_names, f"mutant{number}", spec.seed)
-    perturbations = [perturbation for name, perturbation in PERTURBATIONS.items() if name in spec.perturbations]
-    for perturbation in perturbations:
-        perturbation.before(use)
-    use.module = nn.Module.to(construct(source, use.name), fake_cuda.DEVICE)
-    use.namespace = vars(sys.modules[use.name])
-    call.load(use.module)
-    torch.set_num_threads(1)
-    for perturbation in perturbations:
-        perturbation.around(use)
-    for perturbation in perturbations:
-        perturbation.after(use)
+    use = PerturbedUse(CandidateCall.of_trial(request.trials, spec.trial, tensors), spec.seed)
+    for name in spec.perturbations:
+        PERTURBATIONS[name](use)
+    module = nn.Module.to(construct(source, name := f"mutant{number}"), fake_cuda.DEVICE)
+    use.call.load(module)
     if spec.configuration:
-        use.run()  # the first call may leave something for the second
-    result = use.run()
+        use.run(module)  # the first call may leave something for the second
+    result = use.run(module)
     results |= result.tensors(str(number))
     launch_log = tuple(session.log)
-    changed = _changed_again(use) if spec.again else ""
+    changed = _changed_again(use, module, vars(sys.modules[name])) if spec.again else ""
     return PerturbedRun(result.observed, "", False, "", session.configurations, launch_log, changed)
 
 
-def _changed_again(use: PerturbedUse) -> str:
-    """State that a third call changes after a second: state that the module keeps, or memory of its kernels."""
-    use.run()
+def _changed_again(use: PerturbedUse, module: nn.Module, namespace: Mapping[str, Any]) -> str:
+    """State that a third call changes after a second: memory of kernels, or what the module and its file hold."""
+    use.run(module)
     first = session.given()  # alive, so that nothing new is at their addresses
-    before = {key: _bytes(storage) for key, storage in first.items()}
-    keeps = reachable_state.kept(use.module, use.namespace, contents=True)
-    use.run()
-    changed = any(_bytes(first[key]) != before[key] for key in first.keys() & session.given().keys())
-    difference = reachable_state.difference(keeps, reachable_state.kept(use.module, use.namespace, contents=True))
-    return difference or ("memory that kernels are given" if changed else "")
+    before, held = {key: _bytes(storage) for key, storage in first.items()}, _held(module, namespace)
+    use.run(module)
+    if any(_bytes(first[key]) != before[key] for key in first.keys() & session.given().keys()):
+        return "memory that kernels are given"
+    return "what the module holds" if _held(module, namespace) != held else ""
+
+
+def _held(module: nn.Module, namespace: Mapping[str, Any]) -> list[Any]:
+    """Numbers, texts, tensors' bytes and lengths in the containers that the module and the file hold, in one order.
+
+    Without the module's state, which a call may change, and which is compared with the reference's.
+    """
+    parts = [(name, value) for each in module.modules() for name, value in vars(each).items()]
+    parts += [(name, value) for name, value in namespace.items() if not name.startswith("__")]
+    waiting: list[Any] = [value for name, value in parts if name not in ("_parameters", "_buffers")]
+    found, known = list[Any](), set[int]()
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, int | float | str):
+            found.append(value)
+        elif isinstance(value, Tensor):
+            found.append(_bytes(value.untyped_storage()))
+        elif isinstance(value, dict | list | tuple) and id(value) not in known:
+            known.add(id(value))
+            found.append(len(value))
+            waiting += value.values() if isinstance(value, dict) else value
+    return found
 
 
 def _bytes(storage: torch.UntypedStorage) -> bytes:

@@ -69,7 +69,7 @@ def run(request: TrialsRequest, tensors: dict[str, Tensor]) -> tuple[TrialsReply
 
 def _run(module: nn.Module, calls: list[CandidateCall], reply: TrialsReply) -> tuple[TrialsReply, dict[str, Tensor]]:
     results: dict[str, Tensor] = {}
-    trials, launches, launch_logs = [], [], []
+    trials, launches = [], []
     census = Watch()
     first_outputs: list[Tensor] = []
     refused: list[int] = []
@@ -95,8 +95,7 @@ def _run(module: nn.Module, calls: list[CandidateCall], reply: TrialsReply) -> t
         trials.append(result.observed)
         first_outputs = first_outputs or result.outputs
         launches.append(tuple(session.launches))
-        launch_logs.append(tuple(session.log))
-    reply = replace(reply, trials=tuple(trials), launches=tuple(launches), launch_logs=tuple(launch_logs))
+    reply = replace(reply, trials=tuple(trials), launches=tuple(launches))
     if refused:
         return replace(reply, refused=tuple(refused), broken=broken), {}
     results |= name_tensors("later", first_outputs)

@@ -30,8 +30,7 @@ def warm() -> None:
 def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, dict[str, Tensor]]:
     """Trace the candidate on each call, compiled for the target.
 
-    The inputs are zeros and the state is what the constructor left: a program may depend on neither. With
-    `request.repeat`, each call is made twice, since the second call of a model's candidate may do something else.
+    The inputs are zeros and the state is what the constructor left: a program may depend on neither.
     """
     torch.set_num_threads(1)
     deferral.enabled = request.deferred
@@ -46,7 +45,7 @@ def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, 
         programs, refused = [], []
         try:
             for index, call in enumerate(request.calls):
-                traced = _trace_call(module, call, kernels, request.repeat)
+                traced = _trace_call(module, call, kernels)
                 if traced is None:
                     refused.append(index)
                     continue
@@ -69,16 +68,16 @@ def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, 
 
 
 def _trace_call(
-    module: nn.Module, call: TracedCall, kernels: Kernels, repeat: bool
+    module: nn.Module, call: TracedCall, kernels: Kernels
 ) -> tuple[Json, dict[int, Tensor], set[str]] | None:
     """The program of a call, its constants and operators; None if the candidate raises, as it may.
 
     Raises:
-        Untraceable: no program describes the call, or a second call has another program.
+        Untraceable: no program describes the call.
     """
     session.trial = call.trial
     try:
-        traced = _trace(module, call, kernels)
+        return _trace(module, call, kernels)
     except Untraceable:
         raise
     except fake_cuda.OutOfReach as why:  # a GPU may accept it
@@ -88,9 +87,6 @@ def _trace_call(
             raise
         session.failed.clear()
         return None
-    if repeat and _trace(module, call, kernels)[0] != traced[0]:
-        raise Untraceable("a second call does something else")
-    return traced
 
 
 def _trace(module: nn.Module, call: TracedCall, kernels: Kernels) -> tuple[Json, dict[int, Tensor], set[str]]:

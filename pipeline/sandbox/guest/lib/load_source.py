@@ -8,19 +8,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-_CONSONANTS, _VOWELS = "bcdfghjklmnpqrstvwxz", "aeiou"
-
-
-def drawn_name(seed: int) -> str:
-    """A module name that depends on the seed, so that a candidate cannot know it."""
-    digits = (seed // base for base in (1, 20, 100, 2000, 10_000, 200_000))
-    return "".join((_CONSONANTS, _VOWELS)[place % 2][digit % (20, 5)[place % 2]] for place, digit in enumerate(digits))
-
-
-def path_of(name: str) -> str:
-    """Path of the file that a source of this name is loaded from."""
-    return str(Path.cwd() / f"{name}.py")
-
 
 def load_source(code: str, name: str) -> ModuleType:
     """Write `code` to `<name>.py` in the working folder (the guest's scratch) and import it from there.
@@ -33,7 +20,7 @@ def load_source(code: str, name: str) -> ModuleType:
         ValueError: `name` is not an identifier, or names an imported module of another file.
         Exception: whatever the code raises.
     """
-    path = Path(path_of(name))
+    path = Path.cwd() / f"{name}.py"
     present = sys.modules.get(name)
     if not name.isidentifier() or (present is not None and getattr(present, "__file__", None) != str(path)):
         raise ValueError(f"cannot load a source as {name!r}")

@@ -46,7 +46,6 @@ class ModelNew(nn.Module):
         self.weight = nn.Parameter(torch.ones(4))
         self.register_buffer("table", torch.arange(4.0), persistent=False)
         self.plain = torch.arange(4.0)
-        self.calls = 0
 
     def launch(self, x, weight, out):
         scale[(triton.cdiv(x.numel(), 64),)](x, weight, out, x.numel(), 0.5, BLOCK=64)
@@ -56,7 +55,6 @@ class ModelNew(nn.Module):
 BODY
 """
 PLAIN = "return self.launch(x, self.weight, torch.empty_like(x))"
-CHANGING = f"self.calls += 1\n{PLAIN} if self.calls < 2 else x"  # the second call launches nothing
 
 
 def trace(
@@ -64,14 +62,13 @@ def trace(
     body: str,
     shapes: tuple[tuple[int, ...], ...] = ((6, 4),),
     strided: bool = False,
-    repeat: bool = True,
 ) -> Report:
     code = SOURCE.replace("BODY", textwrap.indent(textwrap.dedent(body), " " * 8))
     calls = tuple(
         TracedCall('[{"tensor":0}]', "{}", (InputSpec(shape, "float32"),), strided, trial=number)
         for number, shape in enumerate(shapes)
     )
-    return sandbox.run(Job(TRACE, TraceRequest(ModuleSource(code, "ModelNew", "[]"), "sm_90", calls, repeat)))
+    return sandbox.run(Job(TRACE, TraceRequest(ModuleSource(code, "ModelNew", "[]"), "sm_90", calls)))
 
 
 def program(report: Report, index: int = 0) -> Any:
@@ -203,18 +200,12 @@ def test_a_tensor_descriptor_ends_where_its_memory_does(sandbox: Sandbox) -> Non
         ("return self.launch(x, self.weight, torch.empty(x.shape))", "is on the CPU"),
         ("return x if x[0, 0].item() else -x", "_local_scalar_dense"),
         ("x.numpy()\nreturn x", "python.numpy"),
-        (CHANGING, "a second call"),
     ],
 )
 def test_candidates_without_a_program(sandbox: Sandbox, body: str, why: str) -> None:
     report = trace(sandbox, body)
     assert report.reply is not None, report.traceback
     assert why in report.reply.untraceable, report.reply
-
-
-def test_a_call_is_made_once_unless_it_is_to_be_repeated(sandbox: Sandbox) -> None:
-    traced = program(trace(sandbox, CHANGING, repeat=False))
-    assert [type(step) for step in traced.steps] == [Launch]
 
 
 def tuned(sandbox: Sandbox, kernel: str, grid: str) -> list[tuple[int, ...]]:

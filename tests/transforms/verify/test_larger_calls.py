@@ -1,4 +1,4 @@
-"""Dry runs of repeated and large calls. The guest and the executor are doubles; evil cases test the guest."""
+"""Dry runs of large calls. The guest and the executor are doubles; evil cases test the guest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kernelquarry.pipeline.sandbox.jobs.trace import TraceReply
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.rehearsal import rehearse, run_large
+from kernelquarry.transforms.verify.larger_calls import check_larger_calls, run_large
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 
 
@@ -63,52 +63,53 @@ def reference(task: Task = TASK) -> Any:
     return SimpleNamespace(task=task, trials=trials, tensors=tensors, undrawn={}, first_trials_of_calls=lambda: first)
 
 
-Later = tuple[DryPath, ...]
 LAUNCH = "a[2, 1, 1](x=float32(input 0, [2, 8], [8, 1], 0), n=16)"
 
 
-def reply_to(job: Job, last: list[str] | None, later: Later, launch: str, raised: str) -> DryRunReply:
-    """Reply with one path and `launch` for all calls; the first call `raised`, and the last has the path `last`."""
+def reply_to(job: Job, last: list[str] | None, raised: str, flag: str) -> DryRunReply:
+    """Reply with one path for all calls; the first call `raised`, and the last has the path `last` and the `flag`."""
     calls = job.request.calls
     largest = max(call.inputs[0].shape[0] for call in calls)
     assert largest * 8 > 1 << 24 and calls[-1].inputs[0].shape[0] * 8 > 1 << 23, "the last calls are large"
     paths: list[list[str] | None] = [["launch a"]] * (len(calls) - 1)
     paths[0] = None if raised else paths[0]
-    return DryRunReply(tuple(DryPath(path, (launch,), raised) for path in [*paths, last]), later, "", "", "")
+    found = [DryPath(path, (LAUNCH,), raised) for path in paths]
+    return DryRunReply((*found, DryPath(last, (LAUNCH.replace("n=16", flag),))))
 
 
-def rehearsed(last: list[str] | None, later: Later = (), launch: str = LAUNCH, raised: str = "") -> None:
-    task = reference()
-    logs = [[LAUNCH] for _ in task.trials]
-    sandbox = Double(DryRunReply((), (), "", "", ""))
+def checked(last: list[str] | None, raised: str = "", flag: str = "n=16") -> dict[str, str]:
+    sandbox = Double(DryRunReply(()))
     with pytest.raises(Rejected, match="0 paths of"):
-        rehearse(task, logs, sandbox, SETTINGS)  # type: ignore[arg-type]
-    reply = reply_to(sandbox.job, last, later, launch, raised)
-    rehearse(task, logs, Double(reply), SETTINGS)  # type: ignore[arg-type]
+        check_larger_calls(reference(), sandbox, SETTINGS)  # type: ignore[arg-type]
+    reply = reply_to(sandbox.job, last, raised, flag)
+    return check_larger_calls(reference(), Double(reply), SETTINGS)  # type: ignore[arg-type]
 
 
 def test_the_path_of_the_trials_passes() -> None:
-    rehearsed(["launch a"])
+    assert checked(["launch a"]) == {}
 
 
 def test_a_large_call_may_raise() -> None:
-    rehearsed(None)
+    assert checked(None) == {}
 
 
 @pytest.mark.parametrize(
-    ("last", "later", "divergence"),
+    ("last", "divergence"),
     [
-        (["launch a", "zero_"], (), "8]: 2 steps in place of 1, zero_ more"),
-        ([], (), "0 steps in place of 1, launch a less"),
-        (["launch a"], (DryPath(["zero_"]),), "another way: zero_ in place of launch a, its step 1"),
-        (["launch a"], (DryPath(None),), "None in place of"),
+        (["launch a", "zero_"], "8]: 2 steps in place of 1, zero_ more"),
+        ([], "0 steps in place of 1, launch a less"),
+        (["launch b"], "launch b in place of launch a, its step 1"),
     ],
-    ids=["large", "less", "later", "no path"],
+    ids=["more", "less", "other"],
 )
-def test_another_path_is_rejected(last: list[str], later: Later, divergence: str) -> None:
+def test_another_path_is_rejected(last: list[str], divergence: str) -> None:
     with pytest.raises(Rejected) as raised:
-        rehearsed(last, later)
+        checked(last)
     assert raised.value.reason is Reason.UNVERIFIED_PATH and divergence in raised.value.evidence
+
+
+def test_flags_of_large_calls_alone_are_returned() -> None:
+    assert [*checked(["launch a"], flag="WRONG=True")] == ["a WRONG=True"]
 
 
 def test_a_timeout_names_the_calls() -> None:
@@ -116,23 +117,13 @@ def test_a_timeout_names_the_calls() -> None:
     sandbox = Double(None)
     sandbox.report = late
     with pytest.raises(Rejected, match=r"for large inputs: more than 60 s") as raised:
-        rehearse(reference(), [], sandbox, SETTINGS)  # type: ignore[arg-type]
+        check_larger_calls(reference(), sandbox, SETTINGS)  # type: ignore[arg-type]
     assert raised.value.reason is Reason.TIMED_OUT
 
 
-def test_repeated_calls_must_pass_the_same_arguments() -> None:
-    with pytest.raises(Rejected, match=r"n=17\) in place of n=16"):
-        rehearsed(["launch a"], (DryPath(["launch a"], (LAUNCH.replace("n=16", "n=17"),)),))
-
-
-def test_arguments_must_be_those_of_the_trial() -> None:
-    with pytest.raises(Rejected, match=r"input 1, .* in place of .*input 0"):
-        rehearsed(["launch a"], launch=LAUNCH.replace("input 0", "input 1"))
-
-
-def test_a_repeated_trial_may_not_raise() -> None:
+def test_a_call_of_a_trial_may_not_raise() -> None:
     with pytest.raises(Rejected, match="raises when called again: ValueError"):
-        rehearsed(["launch a"], raised="ValueError: not here")
+        checked(["launch a"], raised="ValueError: not here")
 
 
 def run(sandbox: Double, task: Task = TASK) -> None:
