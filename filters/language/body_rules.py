@@ -172,7 +172,8 @@ class Body:
                 if self._context is Context.CALL and not self._in_message(node):
                     yield node, "an f-string", "use it in the message of an exception"
             case ast.Constant():
-                if isinstance(node.value, str) and "%" in node.value and not self._in_message(node):
+                is_format = isinstance(node.value, str) and "%" in node.value
+                if is_format and node not in self._source.arguments and not self._in_message(node):
                     yield node, "a format of text", "use it in the message of an exception"
             case ast.Lambda():
                 yield from self._expressions(defaults(node))
@@ -197,7 +198,7 @@ class Body:
 
     def _name(self, node: ast.Name) -> Iterator[Found]:
         name = node.id
-        if is_stored(node) or self._is_local(node):
+        if is_stored(node) or self._is_local(node) or self._makes_class(node):
             return
         if name in self._file.classes:
             yield from self._class_name(node)
@@ -210,8 +211,19 @@ class Body:
         elif name == "super" and not (self._owner and last_name(self._parents[self._parents[node]]) == "__init__"):
             yield node, "super()", "call super().__init__()"
 
+    def _makes_class(self, node: ast.Name) -> bool:
+        """True for `type` in constructor arguments such as `type('Config', (), {'size': 3})()`, as the probe writes."""
+        parent = self._parents[node]
+        if node.id != "type" or node not in self._source.arguments or not isinstance(parent, ast.Call):
+            return False
+        members = parent.args[2] if len(parent.args) == 3 and not parent.keywords else None
+        keys = [getattr(key, "value", None) for key in members.keys] if isinstance(members, ast.Dict) else [None]
+        return all(isinstance(key, str) and not _is_special(key) for key in keys)
+
     def _class_name(self, node: ast.Name) -> Iterator[Found]:
-        """A class of the file: it is called, or one of its members is used."""
+        """A class of the file: it is called, one of its members is used, or a constructor's argument names it."""
+        if node in self._source.arguments:
+            return
         parent, kind = self._parents[node], self._file.kind(self._file.classes[node.id])
         called = isinstance(parent, ast.Call) and parent.func is node
         if called and kind is Kind.MODULE and self._context is Context.CALL:

@@ -205,6 +205,12 @@ def test_text_that_does_not_parse_is_outside() -> None:
 def test_constructor_arguments_are_read_too() -> None:
     code = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
     assert check(code, "[torch.nn.ReLU(), 3, {'a': (1, 2)}]") is None
+    assert (
+        check(code, "[type('Config', (), {'size': 3, 'act': nn.functional.relu})(), nn.LayerNorm, Scale, '5%']") is None
+    )
+    assert check(code, "[type('Part', (nn.Module,), {'forward': lambda self, *a, **n: torch.cat(a) * 2})()]") is None
+    assert "the name type" in str(check(code, "[type('Part', (), {'__del__': abs})()]"))
+    assert "the name globals" in str(check("", "[*globals()]"))
     found = check(code, "[(a := 3)]")
     assert found is not None and (found.line, found.what) == (0, "the constructor's arguments: :=")
 
