@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import io
 import tokenize
 from collections.abc import Iterator, Mapping
@@ -82,9 +81,7 @@ class Source:
         paths: dict[str, str] = {}
         for statement in self.imports:
             for alias in statement.names:
-                if alias.name == "*" and isinstance(statement, ast.ImportFrom):
-                    paths |= {name: f"{statement.module}.{name}" for name in self._unbound}
-                elif isinstance(statement, ast.ImportFrom):
+                if isinstance(statement, ast.ImportFrom):
                     paths[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
                 elif alias.asname:
                     paths[alias.asname] = alias.name
@@ -109,16 +106,6 @@ class Source:
             return ""
         names = [each for each in self.nodes if isinstance(each, ast.Name) and each.id == target.id]
         return path if sum(not isinstance(each.ctx, ast.Load) for each in names) == 1 else ""
-
-    @cached_property
-    def _unbound(self) -> set[str]:
-        """Names without a binding in the file: `import *` must provide them."""
-        names = [node for node in self.nodes if isinstance(node, ast.Name)]
-        bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | vars(builtins).keys()
-        bound |= {node.arg for node in self.nodes if isinstance(node, ast.arg)}
-        bound |= {node.name for node in self.nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-        bound |= {alias.asname or alias.name.split(".")[0] for node in self.imports for alias in node.names}
-        return {node.id for node in names} - bound
 
     def path(self, node: ast.AST) -> str:
         """`torch.nn.functional.relu` for `F.relu`; "" for expressions that do not start with an imported name."""

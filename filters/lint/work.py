@@ -54,9 +54,6 @@ def find_torch_work(source: Source, extern_ops: Collection[str] = ()) -> Iterato
             yield from _call(node, source, host, declared)
         elif isinstance(node, ast.For):
             yield from _loop_over_layers(node, host, declared)
-        elif isinstance(node, ast.FormattedValue):
-            if host.is_tensor(node.value) and not _in_error_message(node, source):
-                yield node, Rule.VALUES_LEAVE, ast.unparse(node.value)
         elif isinstance(node, (ast.Attribute, ast.Name)):
             yield from _function_reference(node, source, host, declared)
         elif _computes(node, host) and not (_is_product(node) and declared & PRODUCTS):
@@ -73,10 +70,6 @@ def _computes(node: ast.AST, host: HostCode) -> bool:
         ordered = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)) for op in node.ops)
         return ordered and any(map(host.is_tensor, (node.left, *node.comparators)))
     return isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not) and host.is_tensor(node.operand)
-
-
-def _in_error_message(node: ast.AST, source: Source) -> bool:
-    return any(isinstance(each, (ast.Raise, ast.Assert)) for each in source.ancestors(node))
 
 
 def _is_product(node: ast.AST) -> bool:
@@ -151,8 +144,6 @@ def _call(node: ast.Call, source: Source, host: HostCode, declared: set[str]) ->
     if layer:
         if not _is_declared(layer, declared):
             yield node, Rule.TORCH_COMPUTE, f"{text}, PyTorch's {layer}"
-    elif parent := _parent_layer(node.func, source):
-        yield node, Rule.TORCH_COMPUTE, f"{text} of {parent}"
     elif path.startswith("torch."):
         if is_compute(path, host.function(node) != 0) and not _is_declared(name, declared):
             yield node, Rule.TORCH_COMPUTE, text
@@ -160,18 +151,6 @@ def _call(node: ast.Call, source: Source, host: HostCode, declared: set[str]) ->
         yield from _method(node, node.func, host, declared)
     else:
         yield from _builtin(node, path, host)
-
-
-def _parent_layer(function: ast.expr, source: Source) -> str:
-    """Path of the layer of torch.nn whose forward `super().forward` is; "" for other functions."""
-    if not (isinstance(function, ast.Attribute) and function.attr in ("forward", "__call__")):
-        return ""
-    called = function.value
-    if not (isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "super"):
-        return ""
-    around = next((node for node in source.ancestors(called) if isinstance(node, ast.ClassDef)), None)
-    paths = [source.path(base) for base in around.bases] if around else []
-    return next((path for path in paths if path.startswith("torch.nn.") and is_compute(path)), "")
 
 
 def _builtin(node: ast.Call, path: str, host: HostCode) -> Iterator[Found]:
@@ -184,7 +163,7 @@ def _builtin(node: ast.Call, path: str, host: HostCode) -> Iterator[Found]:
     computes = path.startswith("operator.") or path == "functools.reduce" or text in COMPUTING_BUILTINS
     if path == "operator.matmul" or (on_tensors and computes):
         yield node, Rule.TORCH_COMPUTE, text
-    elif text in ("bool", "complex", "float", "int", "repr", "str") and on_tensors:
+    elif text in ("bool", "float", "int") and on_tensors:
         yield node, Rule.VALUES_LEAVE, text
 
 
