@@ -13,10 +13,11 @@ from . import compositions, sdist, tables
 from .corpus import Corpus, Shard
 from .folder import open_file, open_folder
 from .git import open_commit
-from .pinned import PinnedPackages, open_archive, parse_requirements
+from .pinned import PinnedPackages, StreamedPackages, open_archive, parse_requirements
 from .tables import SHIPPED, Tables, open_tables
 
-EMBEDDED = ("tiny", "default", "full")
+EMBEDDED = ("tiny", "default", "full", "wide")
+_STREAMED = ("wide",)
 STACKS = tuple(sorted(file.name.removesuffix(".toml") for file in SHIPPED.iterdir() if file.name.endswith(".toml")))
 _ARCHIVES = (".whl", *sdist.SUFFIXES)
 
@@ -53,7 +54,8 @@ def open_corpus(name: str, cache: Path) -> Corpus:
         return Joined((open_corpus(base, cache), compositions.parse_compositions(composed)))
     if name in EMBEDDED:
         text = SHIPPED.joinpath(f"{name}.txt").read_text()
-        return PinnedPackages(name, parse_requirements(text, name), cache)
+        kind = StreamedPackages if name in _STREAMED else PinnedPackages
+        return kind(name, parse_requirements(text, name), cache)
     if name in STACKS:
         return _open_source_file(Path(f"{name}.toml"), SHIPPED.joinpath(f"{name}.toml").read_text(), cache)
     if name.startswith(f"{compositions.PACKAGE}:"):

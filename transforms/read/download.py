@@ -18,7 +18,13 @@ from kernelquarry.pipeline.schema.errors import UserError
 # Only sources are read, so every machine downloads the same wheels, whatever its own platform.
 _PLATFORM = ("--platform", "manylinux_2_28_x86_64", "--python-version", "3.11", "--implementation", "cp")
 _TIMEOUT_S = 3600
+_NOT_OFFERED = ("No matching distribution found", "DO NOT MATCH THE HASHES", " is invalid.")
+_NOT_REACHED = ("Retrying (", "Failed to establish", "Could not fetch URL", "timed out")
 _STALLED_S = 60  # time without a byte
+
+
+class NotOffered(UserError):
+    """The package index no longer offers a pinned file, or offers a damaged one."""
 
 
 @contextmanager
@@ -26,7 +32,8 @@ def download(requirements: Sequence[str], folder: Path) -> Iterator[list[Path]]:
     """Download pinned requirements to a temporary folder inside `folder`.
 
     Raises:
-        UserError: pip is missing or failed.
+        NotOffered: the index lacks a file, serves another one under its name, or a damaged one.
+        UserError: pip is missing, or failed otherwise.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="download-", dir=folder) as scratch:
@@ -76,7 +83,8 @@ def _run(pip: list[str], requirements: Sequence[str], target: Path, folder: Path
         except subprocess.TimeoutExpired:
             raise UserError(f"pip did not finish in {_TIMEOUT_S} s: check the network and run again") from None
     if done.returncode:
-        raise UserError(_explain(done.stderr, folder))
+        offered = any(text in done.stderr for text in _NOT_REACHED) or not any(t in done.stderr for t in _NOT_OFFERED)
+        raise (UserError if offered else NotOffered)(_explain(done.stderr, folder))
 
 
 def _explain(stderr: str, folder: Path) -> str:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored
+from kernelquarry.pipeline.schema.reasons import Reason
 
-from .download import download, download_urls
+from .corpus import CorpusFile
+from .download import NotOffered, download, download_urls
 from .sdist import SUFFIXES, Sdist
 from .wheels import Wheel, sha256_of
 
-_PINNED = re.compile(r"([A-Za-z0-9._-]+)==(\S+)\s+--hash=sha256:([0-9a-f]{64})")
-_BY_URL = re.compile(r"([A-Za-z0-9._-]+)\s*@\s*(\S+)\s+--hash=sha256:([0-9a-f]{64})")
+_COMMENT = r"(?:\s+#.*)?"
+_PINNED = re.compile(rf"([A-Za-z0-9._-]+)==(\S+)\s+--hash=sha256:([0-9a-f]{{64}}){_COMMENT}")
+_BY_URL = re.compile(rf"([A-Za-z0-9._-]+)\s*@\s*(\S+)\s+--hash=sha256:([0-9a-f]{{64}}){_COMMENT}")
+_AT_ONCE = 16  # packages that pip downloads in one call, where none is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +98,80 @@ class PinnedPackages:
 
     def shards(self) -> Sequence[Wheel | Sdist]:
         if self.cache.is_file():
-            trees = [self._tree(requirement, self.cache) for requirement in self.requirements]
+            trees = [_tree(self.name, requirement, self.cache) for requirement in self.requirements]
         else:
             folder = self.cache / "wheels"
             _download([r for r in self.requirements if not r.path(folder).exists()], folder)
-            trees = [self._tree(requirement, requirement.path(folder)) for requirement in self.requirements]
+            trees = [_tree(self.name, requirement, requirement.path(folder)) for requirement in self.requirements]
         for tree in trees:
             tree.check()
         return trees
 
-    def _tree(self, requirement: Requirement, path: Path) -> Wheel | Sdist:
-        kind = Wheel if path.name.endswith(".whl") else Sdist
-        return kind(self.name, requirement.package, requirement.version, path, requirement.sha256)
+
+@dataclass(frozen=True, slots=True)
+class StreamedPackages:
+    """A corpus of packages that are downloaded a few at a time and not kept, so that any number fits on a disk.
+
+    A package that its index no longer offers, or whose archive is damaged, is dropped. `PinnedPackages` stops there,
+    because whoever names a few packages wants all of them.
+    """
+
+    name: str
+    requirements: tuple[Requirement, ...]
+    cache: Path  # for the files while they are read
+
+    def digests(self) -> dict[str, str]:
+        return {f"{r.package}=={r.version}": r.sha256 for r in self.requirements}
+
+    def shards(self) -> Sequence[PackageBatch]:
+        listed = self.requirements
+        batches = (listed[start : start + _AT_ONCE] for start in range(0, len(listed), _AT_ONCE))
+        return [PackageBatch(self.name, batch, self.cache) for batch in batches]
+
+
+@dataclass(frozen=True, slots=True)
+class PackageBatch:
+    """Packages that are downloaded, read and removed together."""
+
+    corpus: str
+    requirements: tuple[Requirement, ...]
+    cache: Path
+
+    def pieces(self) -> tuple[PackageBatch]:
+        return (self,)
+
+    def files(self) -> Iterator[CorpusFile | Dropped | Errored]:
+        self.cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="packages-", dir=self.cache) as name:
+            folder = Path(name)
+            yield from _download_offered(self.requirements, folder)
+            for requirement in self.requirements:
+                if (path := requirement.path(folder)).exists():
+                    try:
+                        yield from _tree(self.corpus, requirement, path).files()
+                    except UserError as error:
+                        yield _without(requirement, error)
+
+
+def _download_offered(requirements: Sequence[Requirement], folder: Path) -> Iterator[Dropped]:
+    """Download the requirements that the index offers, with an outcome for each of the others."""
+    try:
+        _download(requirements, folder)
+    except NotOffered as error:
+        if len(requirements) == 1:
+            yield _without(requirements[0], error)
+        else:  # pip downloads nothing if it lacks one
+            for requirement in requirements:
+                yield from _download_offered([requirement], folder)
+
+
+def _without(requirement: Requirement, error: UserError) -> Dropped:
+    return Dropped(f"{requirement.package}@{requirement.version}", Reason.NO_PACKAGE, str(error))
+
+
+def _tree(corpus: str, requirement: Requirement, path: Path) -> Wheel | Sdist:
+    kind = Wheel if path.name.endswith(".whl") else Sdist
+    return kind(corpus, requirement.package, requirement.version, path, requirement.sha256)
 
 
 def _download(requirements: Sequence[Requirement], folder: Path) -> None:

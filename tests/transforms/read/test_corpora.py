@@ -11,10 +11,11 @@ import pytest
 
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept
+from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.read import EMBEDDED, open_corpus, read_shard
 from kernelquarry.transforms.read import download as downloading
 from kernelquarry.transforms.read.folder import Folder, open_folder
-from kernelquarry.transforms.read.pinned import PinnedPackages, parse_requirements
+from kernelquarry.transforms.read.pinned import PinnedPackages, StreamedPackages, parse_requirements
 from kernelquarry.transforms.read.wheels import sha256_of
 from tests.transforms.read.wheel import MIT, make_wheel
 
@@ -40,9 +41,9 @@ def pinned(wheel: Path, cache: Path, sha256: str = "") -> PinnedPackages:
 
 
 def test_embedded_corpora_are_nested() -> None:
-    tiny, default, full = (set(open_corpus(name, Path("unused")).digests().items()) for name in EMBEDDED)
+    tiny, default, full, wide = (set(open_corpus(name, Path("unused")).digests().items()) for name in EMBEDDED)
     assert (len(tiny), len(default), len(full)) == (4, 48, 60)
-    assert tiny < default < full
+    assert tiny < default < full < wide
 
 
 def test_wheels_are_downloaded_once(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +78,40 @@ def test_a_missing_wheel_fails_with_advice(tmp_path: Path, index: Path) -> None:
     assert "\n" not in str(raised.value)
 
 
+def streamed(lines: dict[str, str], cache: Path) -> StreamedPackages:
+    text = "".join(f"{pin} --hash=sha256:{sha256}  # 2026-11-25, 3 modules\n" for pin, sha256 in lines.items())
+    return StreamedPackages("wide", parse_requirements(text, "wide"), cache)
+
+
+def test_a_vanished_or_damaged_package_is_dropped_and_the_others_are_read(tmp_path: Path, index: Path) -> None:
+    wheels = {name: make_wheel(index, {f"{name}/a.py": "x = 1\n"}, name) for name in ("ours", "other")}
+    damaged = index / "damaged-1.0-py3-none-any.whl"
+    damaged.write_bytes(wheels["ours"].read_bytes()[:-30])
+    pins = {f"{name}==1.0": sha256_of(path) for name, path in wheels.items()}
+    pins |= {"damaged==1.0": sha256_of(damaged), "gone==2.0": "0" * 64, "other==1.0": "1" * 64}
+    (batch,) = streamed(pins, tmp_path / "cache").shards()
+    outcomes = list(read_shard(batch))
+    assert [outcome.record.source.package for outcome in outcomes if isinstance(outcome, Kept)] == ["ours"]
+    dropped = {(outcome.id, outcome.reason) for outcome in outcomes if isinstance(outcome, Dropped)}
+    assert dropped == {(f"{pin}", Reason.NO_PACKAGE) for pin in ("damaged@1.0", "gone@2.0", "other@1.0")}
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_an_index_that_is_not_reached_stops_a_streamed_corpus(
+    tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "WARNING: Retrying (Retry(total=0))\nERROR: No matching distribution found for ours==1.0"
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", said))
+    (batch,) = streamed({"ours==1.0": "0" * 64}, tmp_path / "cache").shards()
+    with pytest.raises(UserError, match="check the network"):
+        list(batch.files())
+
+
+def test_packages_are_streamed_a_few_at_a_time(tmp_path: Path) -> None:
+    batches = streamed({f"p{number:02}==1.0": "0" * 64 for number in range(40)}, tmp_path).shards()
+    assert [len(batch.requirements) for batch in batches] == [16, 16, 8]
+
+
 def test_no_pip(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloading, "_pinned_pip", lambda scratch: tmp_path)
     said = f"{sys.executable}: No module named pip"
@@ -94,7 +129,7 @@ def test_requirements_without_a_hash(tmp_path: Path, line: str) -> None:
 
 
 def test_no_such_corpus(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no such corpus: give tiny, default, full, a folder"):
+    with pytest.raises(UserError, match="no such corpus: give tiny, default, full, wide, a folder"):
         open_corpus("huge", tmp_path)
 
 
