@@ -17,7 +17,9 @@ from statistics import fmean
 from figures import record
 
 from kernelquarry.pipeline.schema.jsonl_append import read_lines
+from kernelquarry.recipes.evaluate.held_out import UNSEEN_COMBINATION, UNSEEN_OPERATOR
 from kernelquarry.recipes.evaluate.metrics import Estimate, estimate
+from kernelquarry.recipes.evaluate.problems import FROZEN
 from kernelquarry.recipes.evaluate.results import Results, read_results
 from kernelquarry.recipes.train.curves import series
 
@@ -32,25 +34,50 @@ def figures(folder: Path, peak: float, weights: int = 0) -> dict[str, float]:
     results = {stage: _results(folder / "evaluation" / stage) for stage in STAGES}
     for stage, each in results.items():
         if each is not None:
-            found[f"train.naive_gap.{stage}"] = 100 * each.naive_gap.value
             found[f"train.pass1.{stage}"] = 100 * each.strict["pass@1"].value
+            if each.naive_gap is not None:
+                found[f"train.naive_gap.{stage}"] = 100 * each.naive_gap.value
     if (sft := results["sft"]) is not None and "train.pass1.grpo" in found:
         found["train.pass1.grpo"] /= max(1e-9, found["train.pass1.sft"])
     if sft is not None and sft.writing_s:
         found["train.rollout_rate"] = sft.tokens / sft.writing_s
         found["train.eval_minutes"] = sft.judging_s / 60 * _JUDGED / (sft.problems * sft.samples)
     found |= _of_sft(folder / "sft", peak, weights) | _of_grpo(folder / "grpo")
+    return found | _of_suites(folder / "evaluation")
+
+
+def _of_suites(folder: Path) -> dict[str, float]:
+    """Figures of the frozen suites; for the 0.5B, see `--half`."""
+    rates = {
+        (path.name, each.level): {k: 100 * rate.value for k, rate in each.strict.items()}
+        for path in sorted(folder.glob("*-*"))
+        for each in (read_results(path) if (path / "results.json").is_file() else [])
+    }
+    wanted = {
+        "train.coder.pass1": ("sft-modules", "", "pass@1"),
+        "train.coder.pass10": ("sft-modules", "", "pass@10"),
+        "train.coder.pass1.combinations": ("sft-modules", UNSEEN_COMBINATION, "pass@1"),
+        "train.coder.pass1.operators": ("sft-modules", UNSEEN_OPERATOR, "pass@1"),
+        "train.coder.pass1.slices": ("sft-slices", "", "pass@1"),
+        "train.coder.kernelbench.l1": ("sft-kernelbench", "level 1", "pass@1"),
+        "train.cpu.pass1": ("sft-easy", "", "pass@1"),
+    }
+    found = {id: rates[path, level][k] for id, (path, level, k) in wanted.items() if k in rates.get((path, level), {})}
+    after = rates.get(("grpo-modules", ""))
+    if after and found.get("train.coder.pass1"):
+        found["train.coder.grpo"] = after["pass@1"] / found["train.coder.pass1"]
     return found
 
 
 def gains(folder: Path) -> dict[str, Estimate]:
     """Gain of pass@1 of each stage over the one before, paired by problem, for problems that both answered."""
-    right = {stage: _right(folder / "evaluation" / stage / "scores.jsonl") for stage in STAGES}
     found = {}
-    for before, after in pairwise(STAGES):
-        if both := sorted(right[before].keys() & right[after].keys()):
-            differences = [fmean(right[after][id]) - fmean(right[before][id]) for id in both]
-            found[f"{after} - {before}"] = estimate(differences)
+    for suite in ("", *(f"-{name}" for name in FROZEN)):
+        right = {stage: _right(folder / "evaluation" / f"{stage}{suite}" / "scores.jsonl") for stage in STAGES}
+        for before, after in pairwise(STAGES):
+            if both := sorted(right[before].keys() & right[after].keys()):
+                differences = [fmean(right[after][id]) - fmean(right[before][id]) for id in both]
+                found[f"{after}{suite} - {before}{suite}"] = estimate(differences)
     return found
 
 
@@ -74,7 +101,8 @@ def _history(stage: Path) -> list[dict[str, float]]:
 def _of_sft(stage: Path, peak: float, weights: int) -> dict[str, float]:
     """Model FLOPs utilisation: six operations per weight and token, over the GPU's peak in that time.
 
-    Only the last call counts if the training was resumed, and only from its first log entry on, without compilation.
+    With LoRA four are counted, since the weights have no gradients of their own. Only the last call counts if the
+    training was resumed, and only from its first log entry on, without compilation.
     """
     tokens = [entry for entry in _history(stage) if "num_tokens" in entry and "seconds" in entry]
     begun = max((at for at, (old, new) in enumerate(pairwise(tokens), 1) if new["seconds"] < old["seconds"]), default=0)
@@ -87,7 +115,8 @@ def _of_sft(stage: Path, peak: float, weights: int) -> dict[str, float]:
 
         weights = AutoModelForCausalLM.from_pretrained(stage / "model").num_parameters()
     rate = (last["num_tokens"] - first["num_tokens"]) / max(1e-9, last["seconds"] - first["seconds"])
-    return {"train.mfu": 100 * 6 * weights * rate / peak}
+    with_lora = (stage / "adapter").is_dir()
+    return {"train.mfu.coder" if with_lora else "train.mfu": 100 * (4 if with_lora else 6) * weights * rate / peak}
 
 
 def _of_grpo(stage: Path) -> dict[str, float]:
@@ -101,10 +130,14 @@ def main() -> None:
     parser.add_argument("--where", default="", help="machine of the training; default: this one without a GPU")
     parser.add_argument("--peak", type=float, default=H100_FLOPS, help="operations per second of the GPU")
     parser.add_argument("--weights", type=int, default=0, help="number of weights, if the folder has no model")
+    parser.add_argument("--half", action="store_true", help="the folder is of the 0.5B: record train.coder.half alone")
     parser.add_argument("--note", default="")
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
-    for id, value in figures(arguments.folder, arguments.peak, arguments.weights).items():
+    found = figures(arguments.folder, arguments.peak, arguments.weights)
+    if arguments.half:
+        found = {"train.coder.half": found["train.coder.pass1"]}
+    for id, value in found.items():
         print(f"{id}: {value:.4g}")
         if arguments.record:
             command = f"python benchmarks/training.py {arguments.folder} --record"
