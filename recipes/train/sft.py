@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ def train(job: TrainingJob) -> TrainResult:
     def make_trainer(model: Any, tokenizer: Any, stage: Path) -> Any:
         from trl import SFTConfig, SFTTrainer
 
+        # It advises against one sequence on a device, not knowing that sequences are packed before.
+        logging.getLogger("trl.trainer.sft_trainer").setLevel(logging.ERROR)
         section, pairs = recipe.sft, load_pairs(job.dataset, recipe.held_out)
 
         def fitted(rows: list[Pair]) -> Fitted:
