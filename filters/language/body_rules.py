@@ -127,7 +127,7 @@ class Body:
             yield node, f"an attribute called {node.attr}", "name it otherwise"
 
     def _may_change(self, node: ast.expr) -> bool:
-        """True for lists and dicts that the function makes; in a constructor, also for those of its attributes."""
+        """True for lists, dicts and tensors that the function makes; in a constructor, also for its attributes' own."""
         if self._context is Context.CONSTRUCTOR and isinstance(node, ast.Attribute) and self._owner:
             own = [each for each in ast.walk(self._owner) if isinstance(each, ast.Assign)]
             values = [each.value for each in own if ast.unparse(node) in map(ast.unparse, each.targets)]
@@ -141,7 +141,9 @@ class Body:
         return bool(plain) and all(isinstance(each, ast.Assign) and self._is_new(each.value) for each in plain)
 
     def _is_new(self, node: ast.expr) -> bool:
-        return _makes(node) or (self._context is Context.CONSTRUCTOR and isinstance(node, (ast.Call, ast.BinOp)))
+        allocates = isinstance(node, ast.Call) and self._path(node.func) in tables.ALLOCATION.names
+        in_constructor = self._context is Context.CONSTRUCTOR and isinstance(node, (ast.Call, ast.BinOp))
+        return _makes(node) or allocates or in_constructor
 
     @staticmethod
     def _change(node: ast.AST, changed: ast.expr) -> Found:

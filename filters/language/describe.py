@@ -37,7 +37,7 @@ class ModelNew(nn.Module):
 _RULES = """## Rules on the host code
 
 - Only a constructor sets attributes, and only of `self`. Nothing is kept from one call of `forward` to the next.
-- Items are set, and lists are changed, where the function has made the list or dict itself.
+- Items are set, and lists are changed, where the function has made the list, dict or tensor itself.
 - `is` compares with `None`, `True` and `False` only. An f-string is part of the message of an exception.
 - A kernel is launched as `kernel[grid](...)`, on a line of its own. What a launch returns is not read.
 - Of the properties of a GPU, only `multi_processor_count` is read.

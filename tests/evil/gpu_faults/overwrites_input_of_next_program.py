@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "outside_language"
+# reason = "not_deterministic"
 # source = "memory that other programs still read is written to"
-# caught_by = "language: a change of rows[1:]"
+# caught_by = "repetition with programs in reverse order"
 # ///
 
 """Each program writes where the next one reads: right if they start in order, or all at once."""

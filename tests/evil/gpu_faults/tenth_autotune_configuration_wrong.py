@@ -1,8 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = "outside_language"
+# reason = "wrong_values"
+# evidence = "configuration"
 # source = "a configuration that only a tuner takes (KernelHacks' ghost branch)"
-# caught_by = "language: a statement AugAssign"
+# caught_by = "every autotune configuration is interpreted"
 # ///
 
 """The tenth of its configurations is wrong, and trials have but a few sizes."""
@@ -14,8 +15,7 @@ import triton.language as tl
 
 CONFIGURATIONS = [
     triton.Config({"SCALE": 1}, num_warps=warps, num_stages=stages) for warps in (1, 2, 4) for stages in (1, 2, 3)
-]
-CONFIGURATIONS += [triton.Config({"SCALE": 2}, num_warps=8)]
+] + [triton.Config({"SCALE": 2}, num_warps=8)]
 
 
 @triton.autotune(CONFIGURATIONS, key=["columns"])

@@ -93,6 +93,7 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"body": "count = torch.cuda.get_device_properties(x.device).multi_processor_count"},
         {"body": "out = torch.relu(out)"},  # an operator: rows may declare it, and the linter rejects others
         {"body": "rows = TABLE['rows']"},
+        {"body": "padded = torch.zeros(size + 1, device=x.device); padded[1:] = x.view(-1)"},
         {"body": "parts = (n for n in (1, 2)); total = sum(parts); a, b = (n for n in (1, 2))"},
         {"init": "self.layers.append(nn.Linear(3, 3)); self.sizes.append(4)"},
         {"init": "self.tied = nn.Linear(3, 3); self.layers[0].weight = self.tied.weight"},
