@@ -39,7 +39,7 @@ _RULES = """## Rules on the host code
 - Only a constructor sets attributes, and only of `self`. Nothing is kept from one call of `forward` to the next.
 - Items are set, and lists are changed, where the function has made the list, dict or tensor itself.
 - `is` compares with `None`, `True` and `False` only. An f-string is part of the message of an exception.
-- A kernel is launched as `kernel[grid](...)`, on a line of its own. What a launch returns is not read.
+- A launch is a line of its own. What it returns is not read.
 - Of the properties of a GPU, only `multi_processor_count` is read.
 - Operators of PyTorch are for rows that declare them. Other candidates that use them are rejected as `kernel_unused`.
 """
