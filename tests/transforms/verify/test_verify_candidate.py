@@ -41,6 +41,9 @@ def test_honest(case: Case, sandbox: Sandbox) -> None:
     """Each case is compiled for one of two targets."""
     target = ("sm_90", "gfx942")[HONEST_CASES.index(case) % 2]
     outcome = verify(case.candidate, sandbox, replace(HONEST, target=target))
+    if case.name == "linear_tiles_set_by_autotune_hook":  # sets attributes of descriptors
+        assert isinstance(outcome, Dropped) and outcome.reason is Reason.OUTSIDE_LANGUAGE, outcome
+        return
     assert isinstance(outcome, Kept), outcome
     verdict = outcome.record.verdict
     assert verdict.tiers == (Tier.COMPILED, Tier.INTERPRETED)
