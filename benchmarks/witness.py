@@ -28,7 +28,7 @@ class Outcome(StrEnum):
     KILLED = "killed"
     MISSED = "missed"  # passed, and has a witness
     EQUIVALENT = "equivalent"  # passed, and the search found no witness
-    STILLBORN = "stillborn"  # runs on no input, which any test would notice
+    STILLBORN = "stillborn"  # runs on no input, which any test would notice, or is outside of the language
     PASSED = "passed"  # passed, before the search for a witness
 
 
@@ -83,7 +83,7 @@ def search(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySetting
 
 def _is_stillborn(task: Task, rejected: Rejected, sandbox: Sandbox, settings: VerifySettings) -> bool:
     """True if the mutant does not load, or its first call raises for another reason than a wrong address."""
-    if rejected.reason is Reason.DOES_NOT_LOAD:
+    if rejected.reason in (Reason.DOES_NOT_LOAD, Reason.OUTSIDE_LANGUAGE):
         return True
     if rejected.reason is not Reason.DOES_NOT_RUN or "OutOfBounds" in rejected.evidence:
         return False

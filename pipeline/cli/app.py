@@ -62,7 +62,9 @@ def global_options(
 def dataset(
     corpus: Annotated[
         str,
-        typer.Argument(help="tiny, default, full, a folder, a table, the-stack-dedup, ...: docs/guides/sources.md."),
+        typer.Argument(
+            help="tiny, default, full, wide, a folder, a table, the-stack-dedup, ...: docs/guides/sources.md."
+        ),
     ] = "tiny",
     directory: Annotated[
         Path | None, typer.Option("--out", parser=parse_path, help="Run directory.", show_default="out/CORPUS")

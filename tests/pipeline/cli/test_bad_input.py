@@ -58,7 +58,7 @@ def said(ended: Ended, status: int = 1) -> str:
 
 def test_an_unknown_corpus_creates_no_files(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "huge: no such corpus: give tiny, default, full, a folder" in said(invoke("dataset", "huge"))
+    assert "huge: no such corpus: give tiny, default, full, wide, a folder" in said(invoke("dataset", "huge"))
     assert "an empty name: no such corpus" in said(invoke("dataset", ""))
     assert not list(tmp_path.iterdir())
 

@@ -52,7 +52,7 @@ def test_honest(case: Case, sandbox: Sandbox) -> None:
     assert verdict.deterministic == case.deterministic
     task = Task.of_candidate(case.candidate)
     assert set(range(len(task.workloads))) <= {trial.workload for trial in verdict.trials}
-    assert verdict.worst_ratio < 0.5, "honest kernels keep a distance from the limit"
+    assert verdict.worst_ratio < 0.6, "honest kernels keep a distance from the limit"
     assert {"zeros", "constant", "other_inputs"} <= set(verdict.impostors)
 
 
