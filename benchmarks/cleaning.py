@@ -8,8 +8,8 @@ python benchmarks/cleaning.py inversion out/tiny    # tokens of problems that th
 python benchmarks/cleaning.py duplicates out/tiny   # remaining near-duplicates; needs: pip install datasketch
 python benchmarks/cleaning.py scale                 # 10,000, 30,000 and 100,000 modules
 
-`problems`, `removed`, `read` and `inversion` record their figures with --record. `docs/results/removed.toml` holds the
-judgements of people who read what `removed` prints beside the problems.
+`problems`, `removed`, `read` and `inversion` record their figures with --record. `docs/results/removed.toml` says of
+each removed module that was read whether it is a copy of the problem that it matched.
 """
 
 from __future__ import annotations

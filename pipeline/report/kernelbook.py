@@ -1,4 +1,4 @@
-"""A dataset beside KernelBook: what was published about its rows, and the same of ours."""
+"""Compare a dataset with the published facts about the rows of KernelBook."""
 
 from __future__ import annotations
 

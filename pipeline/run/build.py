@@ -116,7 +116,7 @@ class StagePlan:
     shards: tuple[Path, ...]  # to read
     extra_shards: tuple[Path, ...]  # of the stage's `extra_input`
     entered: int | None  # records that the first line of the funnel counts; None for the first stage
-    of_part: bool = False  # the shards are those of the same part of the stage before, and all of them is read
+    of_part: bool = False  # the shards are those of the same part of the stage before; all their records are read
 
     @property
     def number_of_shards(self) -> int:

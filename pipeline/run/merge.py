@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from math import gcd
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +141,8 @@ def _write_merged(into: StageDirectory, stage: Stage, plan: StagePlan, parts: li
     duplicates: list[DropRecord] = []
     number = plan.number_of_shards
     for index in range(number):
-        records = chain.from_iterable(_of_shard(part, index, number, stage.output_type) for part in parts)
+        shard = Part(index + 1, number)
+        records = chain.from_iterable(_of_shard(part, shard, stage.output_type) for part in parts)
         kept, copies = _distinct(stage, records)
         duplicates += copies
         if kept:
@@ -173,12 +173,11 @@ def _records(part: _Made, name: str, kind: type) -> Iterator[Any]:
     return read_records(part.directory.path / name, kind) if name in part.manifest.outputs else iter(())
 
 
-def _of_shard(part: _Made, index: int, number: int, kind: type) -> Iterator[Any]:
-    """The part's records that the shard `index` of `number` holds; the part may have another number of shards."""
+def _of_shard(part: _Made, shard: Part, kind: type) -> Iterator[Any]:
+    """The part's records that belong to one shard of the whole; the part may have another number of shards."""
     for name in sorted(part.manifest.outputs.keys() - {LOST}):
-        own_index, own_number = shard_of(name)
-        if (own_index - index) % gcd(own_number, number) == 0:
-            yield from (record for record in _records(part, name, kind) if number_of(record.id) % number == index)
+        if shard.meets(*shard_of(name)):
+            yield from (record for record in _records(part, name, kind) if shard.holds(number_of(record.id)))
 
 
 def _distinct(stage: Stage, records: Iterable[Any]) -> tuple[list[Any], list[DropRecord]]:

@@ -1,4 +1,4 @@
-"""`example.md`: the shortest right answer of an evaluation beside its module, or why no answer is right."""
+"""Write `example.md`: the shortest right answer of an evaluation and its module, or why no answer is right."""
 
 from __future__ import annotations
 

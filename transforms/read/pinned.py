@@ -94,7 +94,7 @@ class PinnedPackages:
     cache: Path  # folder of downloads, or a single local file
 
     def digests(self) -> dict[str, str]:
-        return {f"{r.package}=={r.version}": r.sha256 for r in self.requirements}
+        return _pins(self.requirements)
 
     def shards(self) -> Sequence[Wheel | Sdist]:
         if self.cache.is_file():
@@ -121,7 +121,7 @@ class StreamedPackages:
     cache: Path  # for the files while they are read
 
     def digests(self) -> dict[str, str]:
-        return {f"{r.package}=={r.version}": r.sha256 for r in self.requirements}
+        return _pins(self.requirements)
 
     def shards(self) -> Sequence[PackageBatch]:
         listed = self.requirements
@@ -151,6 +151,11 @@ class PackageBatch:
                         yield from _tree(self.corpus, requirement, path).files()
                     except UserError as error:
                         yield _without(requirement, error)
+
+
+def _pins(requirements: Sequence[Requirement]) -> dict[str, str]:
+    """SHA-256 of each pinned file, by package and version."""
+    return {f"{r.package}=={r.version}": r.sha256 for r in requirements}
 
 
 def _download_offered(requirements: Sequence[Requirement], folder: Path) -> Iterator[Dropped]:
