@@ -27,6 +27,7 @@ from kernelquarry.pipeline.run.execute_stage import Counted, execute, number_of,
 from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.run.stage_directory import StageDirectory
 from kernelquarry.pipeline.runtime import apply as stages
+from kernelquarry.pipeline.runtime import hosts
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus, Gpus
@@ -90,7 +91,7 @@ class Attempt:
     def _stages(self, fault: str, seed: int) -> None:
         store = f"unreliable://{self.root}/store" if fault == "requests" else str(self.root / "store")
         run = on_runner(open_run(self.root, str(self.corpus), self.root.parent, workers=WORKERS), None, store, "none")
-        guarded = stages.run_guarded
+        guarded = hosts.run_guarded
 
         def counted(work: Any, given: Any, *services: Any) -> Any:
             with self.began.open("a") as stream:
@@ -98,13 +99,11 @@ class Attempt:
             return guarded(work, given, *services)
 
         for stage in STAGES:
-            work = getattr(stage.load(), "work", None)
-            in_guests = work is not None and work.mode is stages.ExecutionMode.GUESTS
-            stages.run_guarded = counted if in_guests else guarded
+            hosts.run_guarded = guarded if stage.load().calls_models else counted
             with _teachers(run, fault) if stage.load().calls_models else nullcontext(run) as stage_run:
                 run_stage(stage_run, stage, lambda *_: nullcontext())
             if stage.output_type is Candidate:
-                stages.run_guarded = counted
+                hosts.run_guarded = counted
                 _execute(run, fault, seed)
             if stage.name == self.until:
                 return

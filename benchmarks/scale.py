@@ -40,6 +40,7 @@ from kernelquarry.pipeline.run.execute_stage import Counted, core_seconds, execu
 from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.run.stage_directory import StageDirectory
 from kernelquarry.pipeline.runtime import apply as stages
+from kernelquarry.pipeline.runtime import hosts
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
@@ -212,8 +213,8 @@ def _again(run: Run, stage: Stage, number: int | None) -> Spent:
     before = run.directory(STAGES[STAGES.index(stage) - 1])
     kept = [each for path in before.kept for each in read_records(path, kind)]
     given = kept[:: max(1, len(kept) // number)][:number] if number else kept
-    guarded, started = stages.run_guarded, Sandbox.run
-    stages.run_guarded = partial(clock.guarded, guarded)
+    guarded, started = hosts.run_guarded, Sandbox.run
+    hosts.run_guarded = partial(clock.guarded, guarded)
     Sandbox.run = lambda sandbox, job: clock.run(started, sandbox, job)  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as name:
         shard = Path(name, "given.parquet")
@@ -229,7 +230,7 @@ def _again(run: Run, stage: Stage, number: int | None) -> Spent:
             counted=(Counted(stage.name, "module", len(given)),),
             shards=1,
         )
-    stages.run_guarded, Sandbox.run = guarded, started  # type: ignore[method-assign]
+    hosts.run_guarded, Sandbox.run = guarded, started  # type: ignore[method-assign]
     empty_s, job_s = _nothing(run.sandbox)
     guests = clock.guests.total()
     bare_s = clock.here_s + clock.guests_s - guests * empty_s

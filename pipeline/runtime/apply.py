@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,14 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
-from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
-from kernelquarry.pipeline.sandbox.executor.service import Gpus
+from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import Errored, Outcome
 
 from . import events
 from .boundary import Record, run_guarded
 from .fingerprint import Fingerprint
+from .hosts import Host, open_host, open_hosts
 from .processes import start_processes
 from .store import Store, result_key
 from .worker_resources import share
@@ -40,7 +39,7 @@ GPUS_BUSY = "kernelquarry.gpus"  # namespace of counters: milliseconds that each
 class ExecutionMode(Enum):
     """How a worker treats several records at once."""
 
-    GUESTS = "guests"  # threads that wait for guest processes: `function(record, sandbox)`
+    GUESTS = "guests"  # threads that wait for guest processes, in several hosts: `function(record, sandbox)`
     PROCESSES = "processes"  # a process for each core, for heavy Python of our own: `function(record)`
     INLINE = "inline"  # a loop, for work that is cheaper than a look into the store: `function(record)`
 
@@ -56,6 +55,7 @@ class Work:
     jobs: tuple[str, ...] = ()  # kinds of guest jobs whose warm processes start at the same time
     service: Callable[[], AbstractContextManager[Any]] | None = None  # opened once a worker, passed after the sandbox
     concurrency: int = 0  # records at once; 0: as many as the sandbox runs guests
+    one_host: bool = False  # records reserve GPUs
 
 
 class ApplyStage(beam.PTransform):
@@ -85,26 +85,23 @@ class _Apply(beam.DoFn):
         if differences := list(self._fingerprint.differences(self._fingerprint.here())):
             raise UserError(f"this worker has other code than the run was started with: {'; '.join(differences)}")
         self._pending: dict[Future[Outcome[Any]], tuple[str, Record]] = {}
-        self._services: tuple[Any, ...] = ()
+        self._host: Host | None = None
         self._closing = ExitStack()
-        self._jobs_started = False
+        self._started = False
         match self._work.mode:
             case ExecutionMode.GUESTS:
-                opened = [self._sandbox()] + ([self._work.service()] if self._work.service is not None else [])
-                self._services = tuple(self._closing.enter_context(service) for service in opened)
+                self._host = self._closing.enter_context(share((self._work.name, self._settings), self._open_host))
                 self._executor: Executor = ThreadPoolExecutor(self._concurrency)
             case ExecutionMode.PROCESSES:
                 self._executor = start_processes(self._concurrency)
             case ExecutionMode.INLINE:
                 self._executor = ThreadPoolExecutor(1)  # never used: `process` runs the function itself
 
-    def _sandbox(self) -> AbstractContextManager[Sandbox]:
-        return share((self._work.name, self._settings), self._open_sandbox)
-
-    @contextmanager
-    def _open_sandbox(self) -> Iterator[Sandbox]:
-        with Sandbox(self._settings) as sandbox, events.showing(partial(_gpu_usage, sandbox.gpus)):
-            yield sandbox
+    def _open_host(self) -> AbstractContextManager[Host]:
+        work = self._work
+        if work.one_host or work.service is not None:
+            return open_host(work.function, work.jobs, self._settings, work.service)
+        return open_hosts(work.function, work.jobs, self._settings)
 
     def teardown(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -122,25 +119,19 @@ class _Apply(beam.DoFn):
             events.advance(self._work.name, record.id, stored)
             yield stored
             return
-        self._start_jobs()
+        if not self._started and self._host is not None:
+            self._host.start()
+        self._started = True
         self._pending[self._submit(record)] = key, record
         if len(self._pending) >= 2 * self._concurrency:
             yield from self._finished()
-
-    def _start_jobs(self) -> None:
-        """Start the warm processes when the first record that is not in the store needs them."""
-        if not self._jobs_started:
-            for sandbox in self._services[:1]:
-                sandbox.start(self._work.jobs)
-            self._jobs_started = True
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         while self._pending:
             for outcome in self._finished():
                 yield WindowedValue(outcome, MIN_TIMESTAMP, [GlobalWindow()])
-        for sandbox in self._services[:1]:
-            for ordinal, busy_s in (sandbox.gpus.busy_seconds() if sandbox.gpus is not None else {}).items():
-                Metrics.counter(GPUS_BUSY, str(ordinal)).inc(round(1000 * busy_s))
+        for ordinal, busy_s in (self._host.busy_seconds() if self._host is not None else {}).items():
+            Metrics.counter(GPUS_BUSY, str(ordinal)).inc(round(1000 * busy_s))
 
     def _finished(self) -> Iterator[Outcome[Any]]:
         done, _ = wait(self._pending, return_when=FIRST_COMPLETED)
@@ -152,8 +143,10 @@ class _Apply(beam.DoFn):
             yield outcome
 
     def _submit(self, record: Record) -> Future[Outcome[Any]]:
+        if self._host is not None:
+            return self._executor.submit(self._host.run, record)
         try:
-            return self._executor.submit(run_guarded, self._work.function, record, *self._services)
+            return self._executor.submit(run_guarded, self._work.function, record)
         except BrokenProcessPool:
             self._executor = start_processes(self._concurrency)
             return self._submit(record)
@@ -164,11 +157,6 @@ class _Apply(beam.DoFn):
             return future.result()
         except BrokenProcessPool:
             return _apply_alone(self._work, record)
-
-
-def _gpu_usage(gpus: Gpus | None) -> str:
-    usage = gpus.usage() if gpus is not None else {}
-    return "  ".join(f"GPU {ordinal} {share:.0%} busy" for ordinal, share in usage.items())
 
 
 def _apply_alone(work: Work, record: Record) -> Outcome[Any]:

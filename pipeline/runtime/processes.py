@@ -10,11 +10,11 @@ from concurrent.futures import ProcessPoolExecutor
 
 def start_processes(number: int) -> ProcessPoolExecutor:
     """A pool of fresh interpreters: a fork of a process with threads may hang."""
-    return ProcessPoolExecutor(number, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+    return ProcessPoolExecutor(number, multiprocessing.get_context("spawn"), initializer=end_with_parent)
 
 
-def _end_with_parent() -> None:
-    """Watch the parent: the pool's processes hold its queue open, so they would wait for work forever."""
+def end_with_parent() -> None:
+    """Watch the parent: a pool's processes hold its queue open, so they would wait for work forever."""
     threading.Thread(target=_await_parent, daemon=True).start()
 
 

@@ -10,5 +10,5 @@ from .time_pair import time
 
 
 class TimePairs(ApplyToEach):
-    work = Work("time", time, Pair, ExecutionMode.GUESTS)
+    work = Work("time", time, Pair, ExecutionMode.GUESTS, one_host=True)
     executes_kernels = True
