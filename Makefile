@@ -87,10 +87,10 @@ bench: $(VENV)/ready  ## measure this machine and write docs/results/figures.jso
 figures: $(VENV)/ready  ## print every figure against its goal
 	@$(BIN)/python benchmarks/figures.py
 
-sample: $(VENV)/ready  ## build examples/sample anew, from examples/modules
+sample: $(VENV)/ready  ## build examples/sample and its report anew, from examples/modules
 	@rm -rf out/sample
 	@$(BIN)/kernelquarry dataset examples/modules --out out/sample $(if $(WORKERS),--workers $(WORKERS))
-	@rm -rf examples/sample && cp -r out/sample/dataset examples/sample
+	@rm -rf examples/sample && cp -r out/sample/dataset examples/sample && cp out/sample/report.html docs/reference/report.html
 
 # What the site needs beside.
 $(VENV)/docs: $(VENV)/ready requirements-docs.lock

@@ -1,10 +1,9 @@
-"""Hooks of the docs site: links from pages to files outside of docs/, and the report of a build as a page."""
+"""A hook of the docs site: links from pages to files outside of docs/."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,3 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
         return f"[{text}]({config.repo_url}/blob/main/{path})" if config.repo_url else text
 
     return _LINK.sub(rewrite, markdown)
-
-
-def on_post_build(*, config: Any, **_: Any) -> None:
-    """Add the report of the newest build below out/, if there is one."""
-    reports = sorted(ROOT.glob("out/*/report.html"), key=lambda path: path.stat().st_mtime)
-    if reports:
-        shutil.copy(reports[-1], Path(config.site_dir) / "report.html")
