@@ -91,33 +91,40 @@ class _Processes:
 
     def __init__(self, function: Function, jobs: Sequence[str], settings: SandboxSettings, number: int) -> None:
         self._arguments, self._settings, self._number = (function, jobs), settings, number
-        self._free = queue.SimpleQueue[Connection]()
+        self._free = queue.LifoQueue[Connection]()  # few records stay with few hosts
         self._processes: list[multiprocessing.process.BaseProcess] = []
         self._connections: list[Connection] = []
-        self._lock = threading.Lock()  # guards the two attributes below
+        self._lock = threading.Lock()  # guards the attributes above, and the two below
         self._busy_s = dict.fromkeys(settings.gpus, 0.0)
         self._reported_s = dict(self._busy_s)  # the part that `busy_seconds` has returned
         self._began = 0.0
 
     def start(self) -> None:
-        spawn = multiprocessing.get_context("spawn")
         self._began = time.monotonic()
-        for n in range(self._number):
+        self._start_host()
+
+    def _start_host(self) -> None:
+        """Start the next host, if one is left. Hosts start when the guests of the others are all at work."""
+        spawn = multiprocessing.get_context("spawn")
+        with self._lock:
+            n = len(self._processes)
+            if n == self._number:
+                return
             guests = len(range(n, self._settings.workers, self._number))
-            pairs = [spawn.Pipe() for _ in range(guests)]
-            theirs = [pair[1] for pair in pairs]
+            ours, theirs = zip(*(spawn.Pipe() for _ in range(guests)), strict=True)
             settings = replace(self._settings, workers=guests)
             process = spawn.Process(target=_serve, args=(*self._arguments, settings, theirs), daemon=True)
             process.start()
-            for connection in theirs:
-                connection.close()  # so that the end of the process ends the connection
             self._processes.append(process)
-            self._connections += [pair[0] for pair in pairs]
-        for n in range(self._number):  # the first records go to different hosts
-            for connection in self._connections[n :: self._number]:
-                self._free.put(connection)
+            self._connections += ours
+        for connection in theirs:
+            connection.close()  # so that the end of the process ends the connection
+        for connection in ours:
+            self._free.put(connection)
 
     def run(self, record: Record) -> Outcome[Any]:
+        if self._free.empty():
+            self._start_host()
         connection = self._free.get()
         try:
             connection.send(record)
@@ -155,7 +162,9 @@ class _Processes:
             process.join()
 
 
-def _serve(function: Function, jobs: Sequence[str], settings: SandboxSettings, connections: list[Connection]) -> None:
+def _serve(
+    function: Function, jobs: Sequence[str], settings: SandboxSettings, connections: Sequence[Connection]
+) -> None:
     """The main function of a host process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets Ctrl-C too, and ends its hosts
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that the sandbox removes its files

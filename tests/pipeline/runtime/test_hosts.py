@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -34,34 +35,32 @@ def with_process(module: Module, sandbox: Sandbox) -> Outcome[Module]:
 
 
 @contextmanager
-def hosts() -> Iterator[Host]:
-    with open_hosts(with_process, (), SandboxSettings(workers=GUESTS)) as host:
+def hosts(scratch: Path) -> Iterator[Host]:
+    with open_hosts(with_process, (), SandboxSettings(workers=GUESTS, scratch=str(scratch))) as host:
         host.start()
         yield host
 
 
-def test_records_are_spread_over_several_processes() -> None:
-    with hosts() as host, ThreadPoolExecutor(GUESTS) as threads:
+def test_records_are_spread_over_several_processes(tmp_path: Path) -> None:
+    with hosts(tmp_path) as host, ThreadPoolExecutor(GUESTS) as threads:
         outcomes = list(threads.map(host.run, MODULES[8:]))
     kept = [outcome.record for outcome in outcomes if isinstance(outcome, Kept)]
     assert [module.id for module in kept] == [module.id for module in MODULES[8:]]
     processes = {module.name for module in kept}
     assert len(processes) == 2
     assert f"P{os.getpid()}" not in processes
+    assert not list(tmp_path.iterdir()), "hosts remove their files"
 
 
-def test_exceptions_of_hosts_are_those_of_one_process() -> None:
-    with hosts() as host:
+def test_exceptions_and_deaths_of_hosts_reach_the_caller(tmp_path: Path) -> None:
+    with hosts(tmp_path) as host:
         outcome = host.run(MODULES[5])
         assert isinstance(outcome, Errored) and outcome.error == "KeyError"
         with pytest.raises(UserError, match="a driver is missing: install it"):
             host.run(MODULES[6])
         assert isinstance(host.run(MODULES[8]), Kept)
-
-
-def test_a_killed_host_is_one_clear_line() -> None:
-    with hosts() as host, pytest.raises(UserError, match=f"worked on {MODULES[7].id}.*fewer --workers"):
-        host.run(MODULES[7])
+        with pytest.raises(UserError, match=f"worked on {MODULES[7].id}.*fewer --workers"):
+            host.run(MODULES[7])  # kills its process
 
 
 def test_few_guests_need_no_other_process() -> None:
