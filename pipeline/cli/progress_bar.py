@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from types import TracebackType
@@ -44,29 +44,27 @@ class Progress:
         self._bars.stop()
 
     @contextmanager
-    def watch(self, name: str, total: int | None) -> Iterator[None]:
-        """Show the outcomes of one line of the funnel, or of other work on records, until the block ends."""
-        task = self._bars.add_task(name, total=total, ends="")
-        ends: Counter[str] = Counter()
+    def watch(self, totals: Mapping[str, int | None]) -> Iterator[None]:
+        """Show the outcomes of these lines of the funnel, or of other work on records, until the block ends."""
+        lines = {name: _Line(name, total) for name, total in totals.items()}
+        tasks = {name: self._bars.add_task(name, total=line.total, ends="") for name, line in lines.items()}
         lock = Lock()
-        started = printed = time.monotonic()
 
-        def on_outcome(line: str, outcome: Outcome[Any]) -> None:
-            nonlocal printed
-            if line != name:
+        def on_outcome(name: str, outcome: Outcome[Any]) -> None:
+            if name not in lines:
                 return
             with lock:
-                ends[_end(outcome)] += 1
-                self._bars.update(task, advance=1, ends="  ".join(filter(None, (_text(ends), gauges()))))
-                now = time.monotonic()
-                if not self._console.is_terminal and now - printed > _LINE_INTERVAL_S:
-                    printed = now
-                    self._print("  ".join(filter(None, (_line(name, ends, total, now - started), gauges()))))
+                line = lines[name]
+                line.add(outcome)
+                self._bars.update(tasks[name], advance=1, ends="  ".join(filter(None, (line.ends, gauges()))))
+                if not self._console.is_terminal and line.is_due():
+                    self._print("  ".join(filter(None, (line.text(), gauges()))))
 
         with watching(on_outcome):
             yield
         if not self._console.is_terminal:
-            self._print(_line(name, ends, total, time.monotonic() - started))
+            for line in lines.values():
+                self._print(line.text())
 
     def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -82,13 +80,36 @@ def _end(outcome: Outcome[Any]) -> str:
     return "kept" if isinstance(outcome, Kept) else "errored" if isinstance(outcome, Errored) else "dropped"
 
 
-def _text(ends: Counter[str]) -> str:
-    return "  ".join(f"{ends[end]:,} {end}" for end in ("kept", "dropped", "errored") if ends[end])
+class _Line:
+    """Counts of one line of the funnel. The time left counts from the first outcome on: processes start before."""
 
+    def __init__(self, name: str, total: int | None) -> None:
+        self._name, self.total = name, total
+        self._counts: Counter[str] = Counter()
+        self._started = self._printed = time.monotonic()
+        self._first: float | None = None
 
-def _line(stage: str, ends: Counter[str], total: int | None, seconds: float) -> str:
-    done = sum(ends.values())
-    rate = done / seconds if seconds else 0.0
-    of = f" of {total:,}" if total else ""
-    left = f", {(total - done) / rate / 60:.1f} min left" if total and rate and done < total else ""
-    return f"{stage:12} {done:,}{of} in {seconds:.0f} s, {rate:,.1f}/s{left}: {_text(ends)}"
+    def add(self, outcome: Outcome[Any]) -> None:
+        self._first = self._first or time.monotonic()
+        self._counts[_end(outcome)] += 1
+
+    @property
+    def ends(self) -> str:
+        return "  ".join(f"{n:,} {end}" for end in ("kept", "dropped", "errored") if (n := self._counts[end]))
+
+    def is_due(self) -> bool:
+        """True once every 30 s."""
+        now = time.monotonic()
+        if now - self._printed <= _LINE_INTERVAL_S:
+            return False
+        self._printed = now
+        return True
+
+    def text(self) -> str:
+        done, now = self._counts.total(), time.monotonic()
+        of = f" of {self.total:,}" if self.total else ""
+        seconds = now - self._started
+        text = f"{self._name:12} {done:,}{of} in {seconds:.0f} s, {done / seconds if seconds else 0.0:,.1f}/s"
+        if self.total and 1 < done < self.total and self._first is not None:
+            text += f", {(self.total - done) * (now - self._first) / (done - 1) / 60:.1f} min left"
+        return f"{text}: {self.ends}"

@@ -72,7 +72,7 @@ def reverify(
     """
     rows = {row.id: row for row in _read(results)} if results and results.exists() else {}
     left = [pair for pair in pairs if pair.id not in rows]
-    with progress.watch(NAME, len(left)):
+    with progress.watch({NAME: len(left)}):
         for row in _verified(left, settings):
             rows[row.id] = row
             if results:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from .why import explain_empty_stage
 log = logging.getLogger(__name__)
 
 RECORDS_PER_SHARD = 1000
-Watch = Callable[[str, int | None], AbstractContextManager[None]]
+Watch = Callable[[Mapping[str, int | None]], AbstractContextManager[None]]  # lines of the funnel and their totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def run_stage(run: Run, stage: Stage, watch: Watch, part: Part | None = None) ->
         return finished, False
     entered = plan.entered if part is None else None
     first, *rest = stage.counted
-    with watch(stage.name, None if rest else entered):
+    with watch({first[0]: entered} | {line: None for line, _ in rest}):
         manifest = execute(
             plan.transform,
             stage=stage.name,
