@@ -212,6 +212,28 @@ def show(row: options.RowArgument, dataset: options.RowDatasetOption = options.D
     out.print(render_row(find_row(dataset, row)))
 
 
+def digests(
+    dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = options.DATASET,
+    against: Annotated[
+        Path | None, typer.Option(help="Digests of another build: list what differs, with exit status 1.")
+    ] = None,
+) -> None:
+    """Print digests of each row's module, kernel and verdict, or compare the rows with those of another build."""
+    from kernelquarry.pipeline.dataset import digests as rows
+
+    known = None if against is None else rows.read_digests(against)
+    found = rows.digests(dataset)
+    if known is None:
+        typer.echo("\n".join(found))
+        return
+    changed = list(rows.differences(known, found))
+    for line in changed:
+        typer.echo(line)
+    typer.echo(f"{len(found):,} rows, {len(changed):,} differences", err=True)
+    if changed:
+        raise typer.Exit(1)
+
+
 def stats(
     dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = options.DATASET,
     page: Annotated[Path, typer.Option("--out", parser=parse_path, help="HTML file to write.")] = STATISTICS,
@@ -417,7 +439,7 @@ for _stage in ALL:
     _command = distill if _stage.name == "distill" else stage_command(_stage.name)
     _help = f"{_stage.does[0].upper()}{_stage.does[1:]}."
     app.command(_stage.name, help=_help, rich_help_panel="Build: single stages")(_command)
-register("Inspect", funnel, why, show, stats, replay, reverify, ablate, explain_cache)
+register("Inspect", funnel, why, show, stats, digests, replay, reverify, ablate, explain_cache)
 register("Publish", releasing.publish, releasing.withdraw)
 register("Train", *training.COMMANDS)
 register("Machine", doctor)
