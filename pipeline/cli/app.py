@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kernelquarry.pipeline.run.run import Run
     from kernelquarry.pipeline.schema.records import Pair
 
+DIGESTS = Path("build.digests")
 STATISTICS = Path("out/statistics.html")
 
 app = typer.Typer(
@@ -217,14 +218,18 @@ def digests(
     against: Annotated[
         Path | None, typer.Option(help="Digests of another build: list what differs, with exit status 1.")
     ] = None,
+    file: Annotated[Path, typer.Option("--out", parser=parse_path, help="File to write.")] = DIGESTS,
 ) -> None:
-    """Print digests of each row's module, kernel and verdict, or compare the rows with those of another build."""
+    """Write digests of each row's module, kernel and verdict, or compare the rows with those of another build."""
     from kernelquarry.pipeline.dataset import digests as rows
+    from kernelquarry.pipeline.schema.files import replace_file
 
     known = None if against is None else rows.read_digests(against)
     found = rows.digests(dataset)
     if known is None:
-        typer.echo("\n".join(found))
+        with replace_file(file) as stream:
+            stream.write("".join(f"{line}\n" for line in found).encode())
+        typer.echo(file)
         return
     changed = list(rows.differences(known, found))
     for line in changed:
