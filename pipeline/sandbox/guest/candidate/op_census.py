@@ -8,24 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kernelquarry.pipeline.sandbox.operator_kinds import ALLOCATE, FREE
+
 from ..lib.dispatch_mode import DispatchMode
 
-# Operators that compute nothing. All others are reported, so a missing one errs on the safe side.
-ALLOCATE = frozenset(
-    {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"},
-)
-INITIALISE = frozenset(
-    {"zeros", "zeros_like", "new_zeros", "zero_", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"}
-    | {"fill_", "scalar_tensor"},
-)
-VIEW = frozenset(
-    {"alias", "as_strided", "detach", "diagonal", "expand", "lift_fresh", "permute", "reshape", "select", "slice"}
-    | {"split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "view_as"}
-    | {"detach_", "view_as_complex", "view_as_real", "_reshape_alias", "_unsafe_view", "unsafe_split"},
-)
-COPY = frozenset({"clone", "copy_", "contiguous"})
-ASK = frozenset({"can_cast", "is_same_size", "promote_types"})  # queries of dtypes and shapes
-_FREE = ALLOCATE | INITIALISE | VIEW | COPY | ASK
 _HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
 
 
@@ -47,7 +33,7 @@ class Watch(DispatchMode):
         elif operator in ("_to_copy", "copy_"):
             if args[0].dtype != (result if operator == "_to_copy" else args[1]).dtype:
                 self.operators.add("aten._to_copy")
-        elif operator not in _FREE:
+        elif operator not in FREE:
             self.operators.add(name)
         return result
 

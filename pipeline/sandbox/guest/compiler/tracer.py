@@ -26,9 +26,10 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
+from kernelquarry.pipeline.sandbox.operator_kinds import ALLOCATE, COPY, INITIALISE, VIEW
 from kernelquarry.pipeline.sandbox.tensor_map import MAP
 
-from ..candidate.op_census import ALLOCATE, COPY, INITIALISE, VIEW, Watch
+from ..candidate.op_census import Watch
 from .compile_only_driver import Launch, beyond_a_grid, flat, scratch_bytes
 from .deferral import deferral
 

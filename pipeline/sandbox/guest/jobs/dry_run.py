@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from triton.runtime.jit import JITFunction
 
 from kernelquarry.pipeline.sandbox.jobs.dry_run import DryCall, DryPath, DryRunReply, DryRunRequest
+from kernelquarry.pipeline.sandbox.operator_kinds import ALLOCATE, ASK, VIEW
 
 from ..candidate import fake_cuda, op_census
 from ..candidate.candidate_call import arguments
@@ -89,7 +90,7 @@ class _PathLog(DispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func._schema.name.removeprefix("aten::")
-        if name not in op_census.VIEW | op_census.ALLOCATE | op_census.ASK:
+        if name not in VIEW | ALLOCATE | ASK:
             self.step(name)
         return func(*args, **(kwargs or {}))
 

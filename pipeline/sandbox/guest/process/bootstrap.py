@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 _SANDBOX = "kernelquarry.pipeline.sandbox"
-_ROOMS = ("guest", "jobs", "protocol", "layers", "cuda", "tensor_map", "timing_inputs")
+_ROOMS = ("guest", "jobs", "protocol", "layers", "cuda", "operator_kinds", "tensor_map", "timing_inputs")
 _SHARED = tuple(f"{_SANDBOX}.{name}" for name in _ROOMS)
 
 
