@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from .calls import Launch, ModuleSource, ObservedCall, StateEntry, TrialCall
 from .kind import INTERPRETED, GuestKind
@@ -28,6 +29,8 @@ class TrialsReply:
     state: dict[str, StateEntry] = field(default_factory=dict)
     trials: tuple[ObservedCall, ...] = ()
     launches: tuple[tuple[Launch, ...], ...] = ()  # of each trial
+    launch_logs: tuple[tuple[str, ...], ...] = ()  # of each trial: launches with their arguments, without values
+    snapshot: Any = None  # the module's state as data, see `guest/candidate/snapshot.py`
     repeat: ObservedCall | None = None
     ghost: ObservedCall | None = None  # None: it raised
     operators: tuple[str, ...] = ()  # that ran outside of the kernels

@@ -21,6 +21,7 @@ from ..candidate.candidate_call import CandidateCall, name_tensors, weight_sets
 from ..candidate.launch_log import Order, session
 from ..candidate.module_setup import construct, digests, fits
 from ..candidate.op_census import Watch
+from ..candidate.snapshot import take_snapshot
 from ..compiler import gpu_driver
 from ..interpreter import install
 from ..lib.errors import OutOfBounds, describe
@@ -63,13 +64,14 @@ def run(request: TrialsRequest, tensors: dict[str, Tensor]) -> tuple[TrialsReply
         if not all(fits(module, weights) for weights in weight_sets(tensors).values()):
             return reply, {}
         nn.Module.to(module, place)
+        reply = replace(reply, snapshot=take_snapshot(module))
         calls = [CandidateCall.of_trial(request.trials, i, tensors, place) for i in range(len(request.trials))]
         return _run(module, calls, reply)
 
 
 def _run(module: nn.Module, calls: list[CandidateCall], reply: TrialsReply) -> tuple[TrialsReply, dict[str, Tensor]]:
     results: dict[str, Tensor] = {}
-    trials, launches = [], []
+    trials, launches, logs = [], [], []
     census = Watch()
     first_outputs: list[Tensor] = []
     refused: list[int] = []
@@ -95,7 +97,8 @@ def _run(module: nn.Module, calls: list[CandidateCall], reply: TrialsReply) -> t
         trials.append(result.observed)
         first_outputs = first_outputs or result.outputs
         launches.append(tuple(session.launches))
-    reply = replace(reply, trials=tuple(trials), launches=tuple(launches))
+        logs.append(tuple(session.log))
+    reply = replace(reply, trials=tuple(trials), launches=tuple(launches), launch_logs=tuple(logs))
     if refused:
         return replace(reply, refused=tuple(refused), broken=broken), {}
     results |= name_tensors("later", first_outputs)
