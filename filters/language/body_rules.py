@@ -238,13 +238,9 @@ class Body:
             yield node, f"the class {node.id} as a value", "call it"
 
     def _imported(self, node: ast.expr, path: str) -> Iterator[Found]:
-        head, _, last = path.rpartition(".")
-        operators = tables.OPERATORS.names | tables.METHODS.names
-        computes = (head == "torch" and last.removesuffix("_") in operators) or (
-            head == "torch.nn.functional" and last[:1].islower() and last not in tables.NO_OPERATORS
-        )
-        if computes or any(path in group.names or f"{head}.*" in group.names for group in tables.GROUPS):
+        if tables.is_listed(path):
             return
+        head, _, last = path.rpartition(".")
         layer = head in ("torch.nn", "torch.nn.parameter") and last[:1].isupper()
         fills = head == "torch.nn.init" and (last.endswith("_") or "calculate" in last)
         if not (layer or fills or path in tables.CONSTRUCTOR.names):
@@ -282,10 +278,10 @@ class Body:
             return own and name in self._file.attributes and not _is_special(name)
         if isinstance(owner, ast.Name) and owner.id == self._self and self._context is Context.CALL and not of_class:
             return name in self._file.attributes - tables.TAKEN or name == "training" or self._kind is not Kind.MODULE
-        known = tables.TENSOR_ATTRIBUTES.names | tables.LAYER_ATTRIBUTES.names | (self._file.attributes - tables.TAKEN)
+        known = tables.LAYER_ATTRIBUTES.names | (self._file.attributes - tables.TAKEN)
         if self._context is Context.CONSTRUCTOR:
             known |= tables.CONSTRUCTOR_ATTRIBUTES.names
-        return name in known or name.removesuffix("_") in tables.OPERATORS.names | tables.METHODS.names
+        return name in known or tables.is_tensor_attribute(name)
 
     def _call(self, node: ast.Call) -> Iterator[Found]:
         function, parent = node.func, self._parents[node]

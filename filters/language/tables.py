@@ -193,6 +193,20 @@ EXCEPTIONS = Group(
 # Callables and values, in all host code.
 GROUPS = (MATH, ALLOCATION, VIEWS, VALUES, TRITON, GPU, TOOLS)
 
+
+def is_listed(path: str) -> bool:
+    """True for the path of a callable or value that all host code may use, operators of PyTorch included."""
+    head, _, last = path.rpartition(".")
+    operator = head == "torch" and last.removesuffix("_") in OPERATORS.names | METHODS.names
+    functional = head == "torch.nn.functional" and last[:1].islower() and last not in NO_OPERATORS
+    return operator or functional or any(path in group.names or f"{head}.*" in group.names for group in GROUPS)
+
+
+def is_tensor_attribute(name: str) -> bool:
+    """True for an attribute or a method of tensors that all host code may use, operators of PyTorch included."""
+    return name in TENSOR_ATTRIBUTES.names or name.removesuffix("_") in OPERATORS.names | METHODS.names
+
+
 TENSOR_ATTRIBUTES = Group(
     "attributes and methods of tensors",
     _names(

@@ -1,0 +1,11 @@
+"""Launch plans: the host code of a candidate, evaluated as a small language in place of being run.
+
+`Planner` reads the syntax tree of a candidate, a snapshot of its module and the shapes of the inputs, and gives a
+`Plan`: memory, fills, copies, launches with their arguments, operators of PyTorch, and the outputs.
+"""
+
+from .launch_plan import Launch, Plan
+from .planner import PlannedCall, Planner
+from .values import Raised, Unsupported
+
+__all__ = ["Launch", "Plan", "PlannedCall", "Planner", "Raised", "Unsupported"]

@@ -1,0 +1,81 @@
+"""Compare plans with what the guest's own Python did in the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.pipeline.sandbox.jobs.calls import ObservedCall
+from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
+
+from ..task import PlannedTrial, Task
+from .launch_plan import Plan
+from .planner import PlannedCall, Planner
+from .values import Raised, Unsupported
+
+
+def planned_calls(task: Task, trials: Sequence[PlannedTrial]) -> list[PlannedCall]:
+    """The trials as calls to plan."""
+    calls = task.calls
+    return [
+        PlannedCall(call.args, call.kwargs, call.tensors, trial.strided, number)
+        for number, trial in enumerate(trials)
+        for call in (calls[trial.workload],)
+    ]
+
+
+def disagreement(task: Task, trials: Sequence[PlannedTrial], reply: TrialsReply) -> str:
+    """The first difference between the plans of the trials and what the guest's Python did; "" for none.
+
+    Compared are launches with grids, arguments, strides and options, outputs and what they share memory with, the
+    trials on which the candidate raises, and the operators of PyTorch that ran.
+    """
+    try:
+        planner = Planner(Source(task.triton_code), reply.snapshot)
+    except (Raised, Unsupported, MalformedReply) as error:
+        return f"no plan: {type(error).__name__}: {error}"
+    refused, operators = set[int](), set[str]()
+    for number, call in enumerate(planned_calls(task, trials)):
+        try:
+            plan = planner.plan(call)
+        except Raised as error:
+            refused.add(number)
+            if number not in reply.refused:
+                return f"trial {number}: the plan raises {error}"
+            continue
+        except Unsupported as error:
+            return f"trial {number}: no plan: {error}"
+        operators |= set(plan.operators)
+        if number in reply.refused:
+            if str(number) in reply.broken:
+                continue  # a kernel raised
+            return f"trial {number}: Python raises, the plan does not"
+        if not reply.refused and (found := _difference(plan, reply, number)):
+            return f"trial {number}: {found}"
+    return "" if reply.refused else _operators(operators, reply.operators)
+
+
+def _difference(plan: Plan, reply: TrialsReply, number: int) -> str:
+    log, observed = plan.launch_log(), reply.launch_logs[number]
+    for mine, its in zip(log, observed, strict=False):
+        if mine != its:
+            return f"the plan launches {mine}, Python {its}"
+    if len(log) != len(observed):
+        return f"the plan has {len(log)} launches, Python {len(observed)}"
+    return _outputs(plan, reply.trials[number])
+
+
+def _outputs(plan: Plan, call: ObservedCall) -> str:
+    pairs = {
+        "tree": (plan.tree, call.tree),
+        "strides": (tuple(view.strides for view in plan.outputs), call.strides),
+        "shares": (plan.shares(), call.shares),
+    }
+    different = [f"{name} {mine}, Python {its}" for name, (mine, its) in pairs.items() if mine != its]
+    return f"outputs of the plan have {different[0]}" if different else ""
+
+
+def _operators(planned: Collection[str], ran: Collection[str]) -> str:
+    only_planned, only_ran = sorted(set(planned) - set(ran)), sorted(set(ran) - set(planned))
+    return f"operators {only_planned} of the plan alone, {only_ran} of Python alone" if only_planned or only_ran else ""

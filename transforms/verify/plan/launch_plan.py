@@ -1,0 +1,118 @@
+"""A launch plan: one call of `forward` as data. The evaluator makes it, and nothing of the candidate runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill, View
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The memory of tensors."""
+
+    origin: (
+        str  # "input 0", "state proj.weight", "constant" for other tensors of the module; "" if forward allocates it
+    )
+    size_bytes: int
+    start: int = 0  # offset in elements that counts as 0
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedView:
+    """A tensor descriptor of a launch."""
+
+    base: View
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    block_shape: tuple[int, ...]
+    texts: tuple[str, str, str]  # shape, strides and block as Python writes them
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch with the argument of each parameter: a view, a descriptor, a number, a text, or a tuple of them."""
+
+    kernel: str
+    grid: tuple[int, ...]
+    arguments: Mapping[str, Any]
+    options: Mapping[str, Any]  # such as `num_warps`
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator of PyTorch that computes."""
+
+    name: str
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+
+
+Step = Launch | Fill | Copy | Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One call of `forward` on inputs of known shapes."""
+
+    storages: tuple[Storage, ...]
+    steps: tuple[Step, ...]
+    tree: Any  # the result; {"tensor": i} stands for output i, see `guest/lib/pytree.py`
+    outputs: tuple[View, ...]
+    operators: tuple[str, ...]  # names of the operators that compute
+
+    @property
+    def launches(self) -> list[Launch]:
+        return [step for step in self.steps if isinstance(step, Launch)]
+
+    def launch_log(self) -> tuple[str, ...]:
+        """The launches in the words of the guest's log (`guest/candidate/launch_log.py`)."""
+        names = {number: each.origin for number, each in enumerate(self.storages) if _is_named(each)}
+        return tuple(_logged(launch, names, self.storages) for launch in self.launches)
+
+    def shares(self) -> tuple[str, ...]:
+        """The state, input or earlier output that each output shares memory with; "" for none."""
+        found: list[str] = []
+        for index, view in enumerate(self.outputs):
+            origin = self.storages[view.storage].origin if _is_named(self.storages[view.storage]) else ""
+            earlier = (f"output {other}" for other in range(index) if _overlap(view, self.outputs[other]))
+            found.append("" if 0 in view.shape else origin or next(earlier, ""))
+        return tuple(found)
+
+
+def _is_named(storage: Storage) -> bool:
+    return storage.origin.startswith(("input ", "state "))
+
+
+def _logged(launch: Launch, names: dict[int, str], storages: Sequence[Storage]) -> str:
+    given = {**launch.arguments, **{key: value for key, value in launch.options.items() if key not in launch.arguments}}
+    written = ", ".join(f"{key}={_written(value, names, storages)}" for key, value in given.items())
+    return f"{launch.kernel}{[*launch.grid, 1, 1][:3]}({written})"
+
+
+def _written(value: Any, names: dict[int, str], storages: Sequence[Storage]) -> str:
+    if isinstance(value, View):
+        name = names.setdefault(value.storage, str(len(names)))
+        offset = value.offset - storages[value.storage].start
+        layout = f"{list(value.shape)}, {list(value.strides)}, {offset}"
+        return f"{str(value.dtype).removeprefix('torch.')}({name}, {layout})"
+    if isinstance(value, DescribedView):
+        return f"{_written(value.base, names, storages)} as {', '.join(value.texts)}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(_written(each, names, storages) for each in value)}]"
+    return str(value)
+
+
+def _overlap(left: View, right: View) -> bool:
+    """True if the byte ranges of two views overlap."""
+    if left.storage != right.storage or 0 in left.shape or 0 in right.shape:
+        return False
+    (first, end), (other, its_end) = map(_extent, (left, right))
+    return first < its_end and other < end
+
+
+def _extent(view: View) -> tuple[int, int]:
+    last = sum((size - 1) * stride for size, stride in zip(view.shape, view.strides, strict=True))
+    return view.offset * view.dtype.itemsize, (view.offset + last + 1) * view.dtype.itemsize

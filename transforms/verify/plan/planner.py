@@ -1,0 +1,149 @@
+"""Plan the calls of a candidate from its source, a snapshot of its module, and the shapes of the inputs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from kernelquarry.filters.lint.parsed_source import Source
+
+from .evaluator import Evaluator
+from .launch_plan import DescribedView, Launch, Plan
+from .names import PROCESSORS
+from .recording import Recording, is_on_host, tensors_of
+from .snapshot import Snapshot
+from .values import Descriptor, Function, Kernel, Raised, Record, Unsupported
+
+
+class Shaped(Protocol):
+    """An input: a spec of a workload or of a request."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call to plan."""
+
+    args: str  # JSON; {"tensor": i} stands for input i
+    kwargs: str
+    inputs: Sequence[Shaped]
+    strided: bool = False  # the inputs are not contiguous, as in `guest/candidate/input_layouts.py`
+    trial: int = 0  # number of the configuration that tuners select
+
+
+class Planner:
+    """Plans calls of one candidate, in the order in which they are made."""
+
+    def __init__(self, source: Source, snapshot: Any, processors: int = PROCESSORS) -> None:
+        """Raises: MalformedReply, Raised, Unsupported."""
+        self.evaluator = Evaluator(source, processors)
+        self._snapshot = Snapshot(snapshot, self.evaluator)
+
+    def plan(self, call: PlannedCall) -> Plan:
+        """The plan of a call. Raises: Raised, Unsupported."""
+        inputs = [_input(each, call.strided) for each in call.inputs]
+        recording = Recording()
+        for number, tensor in enumerate(inputs):
+            recording.name(tensor, f"input {number}", int(tensor.storage_offset()))
+        for name, tensor in self._snapshot.entries.items():
+            recording.name(tensor, f"state {name}")
+        for tensor in self._snapshot.tensors:
+            recording.name(tensor, "constant")
+        launches = _Launches(recording)
+        evaluator = self.evaluator
+        evaluator.launch, evaluator.trial = launches.add, call.trial
+        args, kwargs = _fill(json.loads(call.args), inputs), _fill(json.loads(call.kwargs), inputs)
+        with torch.no_grad(), recording:
+            result = evaluator.run(self._snapshot.root, args, kwargs)
+        outputs: list[Tensor] = []
+        tree = _flatten(result, outputs)
+        views = tuple(map(recording.view, outputs))
+        return Plan(tuple(recording.storages), tuple(recording.steps), tree, views, tuple(sorted(recording.operators)))
+
+
+class _Launches:
+    """Adds launches to a recording, with arguments as data."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def add(self, kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any], options: dict[str, Any]) -> None:
+        given = [each.base if isinstance(each, Descriptor) else each for each in _flat([*bound.values()])]
+        if any(map(is_on_host, tensors_of(given))):
+            raise Raised("ValueError: a kernel was given a tensor that is on the CPU")
+        arguments = {name: self._described(value) for name, value in bound.items()}
+        extra = {name: self._described(value) for name, value in options.items()}
+        self._recording.steps.append(Launch(kernel.name, grid, arguments, extra))
+
+    def _described(self, value: Any) -> Any:
+        match value:
+            case Tensor():
+                return self._recording.view(value)
+            case Descriptor():
+                texts = str(value.shape), str(value.strides), str(value.block_shape)
+                sizes = [tuple(each) for each in (value.shape, value.strides, value.block_shape)]
+                return DescribedView(self._recording.view(value.base), sizes[0], sizes[1], sizes[2], texts)
+            case Record() if not value.is_tuple:
+                return value.kind.name
+            case tuple() | list() | Record():
+                return tuple(map(self._described, value))
+            case Kernel() | Function():
+                return value.name
+            case None | bool() | int() | float() | str():
+                return value
+        if isinstance(value, torch.dtype) or type(value).__module__.startswith("triton.language"):
+            return str(value)
+        raise Unsupported(f"a kernel takes a {type(value).__name__}")
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    found = []
+    for value in values:
+        is_tuple = isinstance(value, Record) and value.is_tuple
+        found += _flat(list(value)) if isinstance(value, tuple | list) or is_tuple else [value]
+    return found
+
+
+def _input(spec: Shaped, strided: bool) -> Tensor:
+    shape, dtype = tuple(spec.shape), getattr(torch, spec.dtype)
+    if not strided:
+        return torch.empty(shape, dtype=dtype, device="meta")
+    sizes = shape[:-2] + shape[-2:][::-1]
+    buffer = torch.empty([size + 1 for size in sizes] or [2], dtype=dtype, device="meta")
+    view = buffer[tuple(slice(1, None) for _ in sizes)] if sizes else buffer[1]
+    return view.mT if len(sizes) > 1 else view
+
+
+def _fill(tree: Any, tensors: Sequence[Tensor]) -> Any:
+    """The arguments that a workload's tree describes: `{"tensor": i}` stands for `tensors[i]`."""
+    if isinstance(tree, dict):
+        if tree.keys() == {"tensor"}:
+            return tensors[tree["tensor"]]
+        return {key: _fill(value, tensors) for key, value in tree.items()}
+    return [_fill(value, tensors) for value in tree] if isinstance(tree, list) else tree
+
+
+def _flatten(value: Any, tensors: list[Tensor]) -> Any:
+    """The tree of a result as `guest/lib/pytree.py` makes it, its tensors added to `tensors`. Raises: Raised."""
+    if isinstance(value, Tensor):
+        if is_on_host(value) and value.ndim:
+            raise Raised("TypeError: an output is on the CPU")
+        tensors.append(value)
+        return {"tensor": len(tensors) - 1}
+    if isinstance(value, tuple | list) or (isinstance(value, Record) and value.is_tuple):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [_flatten(item, tensors) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[str(key), _flatten(item, tensors)] for key, item in value.items()]}
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"value": value}
+    raise Raised(f"TypeError: a result of type {type(value).__name__}")
