@@ -35,6 +35,7 @@ from .values import (
     Record,
     Scope,
     Symbol,
+    Tuner,
     Unsupported,
 )
 
@@ -70,14 +71,15 @@ class _Continue(Exception):
 class Evaluator:
     """Evaluates calls of one candidate. What an autotuner selected in a call holds for the later ones, as in Python.
 
-    `evaluated` are the nodes of functions that were called, of statements, and of expressions that stand for a branch.
-    `sides` are the truth values that each condition had. Both are those of all calls so far.
+    `called` are the functions that were called. `evaluated` are statements, and expressions that stand for a branch.
+    `sides` are the truth values that each condition had. All are those of all calls so far.
     """
 
     def __init__(self, source: Source, processors: int = names.PROCESSORS) -> None:
         self.definitions = Definitions(source)
         self.source = source
         self.processors = processors
+        self.called: set[ast.AST] = set()
         self.evaluated: set[ast.AST] = set()
         self.sides: dict[ast.AST, set[bool]] = {}
         self.launch: Callable[[Kernel, tuple[int, ...], dict[str, Any], dict[str, Any]], None] = lambda *_: None
@@ -93,6 +95,13 @@ class Evaluator:
         """The result of a call of the module. Raises: Raised, Unsupported."""
         self._steps = self._depth = 0
         return self.call(entry, args, kwargs)
+
+    def forget_selections(self) -> None:
+        """Let tuners select again."""
+        for kernel in self._globals.values():
+            for decorator in kernel.decorators if isinstance(kernel, Kernel) else ():
+                if isinstance(decorator, Tuner):
+                    decorator.selected.clear()
 
     # Names
 
@@ -113,7 +122,6 @@ class Evaluator:
         if name in file.kernels:
             return launching.define(self, file.kernels[name])
         if name in file.functions:
-            self.evaluated.add(file.functions[name])
             return self.decorated(file.functions[name], None)
         if name in file.classes:
             return self._class(file.classes[name])
@@ -134,7 +142,6 @@ class Evaluator:
                 if name in {
                     each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each in _flat(targets)
                 }:
-                    self.evaluated.add(node)
                     scope = Scope()
                     value = self.expression(node.value, scope)
                     for target in targets:
@@ -174,7 +181,6 @@ class Evaluator:
                 members |= {target.id: each.value for target in each.targets if isinstance(target, ast.Name)}
             elif isinstance(each, ast.AnnAssign) and each.value is not None and isinstance(each.target, ast.Name):
                 members[each.target.id] = each.value
-        self.evaluated.add(node)
         return Class(node, made, tuple(bases), members)
 
     def path(self, node: ast.AST) -> str:
@@ -225,7 +231,7 @@ class Evaluator:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise Unsupported(f"calls nested over {_MAX_DEPTH} times")
-        self.evaluated.add(function.node)
+        self.called.add(function.node)
         scope = Scope(function.scope)
         self._bind(function, args, kwargs, scope)
         try:

@@ -28,7 +28,6 @@ def define(evaluator: Evaluator, node: ast.FunctionDef) -> Kernel:
     for name, default in (*starts, *keyword):
         parameters[name] = evaluator.expression(default, Scope())
     decorators = [_decorator(evaluator, each) for each in node.decorator_list]
-    evaluator.evaluated.add(node)
     return Kernel(node.name, parameters, tuple(each for each in decorators if each is not None))
 
 

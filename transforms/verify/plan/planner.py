@@ -38,6 +38,7 @@ class PlannedCall:
     inputs: Sequence[Shaped]
     strided: bool = False  # the inputs are not contiguous, as in `guest/candidate/input_layouts.py`
     trial: int = 0  # number of the configuration that tuners select
+    alone: bool = False  # the call is the first of a module of its own, so tuners have selected nothing
 
 
 class Planner:
@@ -61,11 +62,16 @@ class Planner:
         launches = _Launches(recording)
         evaluator = self.evaluator
         evaluator.launch, evaluator.trial = launches.add, call.trial
+        if call.alone:
+            evaluator.forget_selections()
         args, kwargs = _fill(json.loads(call.args), inputs), _fill(json.loads(call.kwargs), inputs)
-        with torch.no_grad(), recording:
-            result = evaluator.run(self._snapshot.root, args, kwargs)
         outputs: list[Tensor] = []
-        tree = _flatten(result, outputs)
+        try:
+            with torch.no_grad(), recording:
+                result = evaluator.run(self._snapshot.root, args, kwargs)
+            tree = _flatten(result, outputs)
+        except RecursionError as error:
+            raise Unsupported("values or expressions that are nested too deeply") from error
         views = tuple(map(recording.view, outputs))
         return Plan(tuple(recording.storages), tuple(recording.steps), tree, views, tuple(sorted(recording.operators)))
 
