@@ -344,6 +344,7 @@ def _verdict(judgement: Judgement, task: Task, problem: Problem) -> CheckVerdict
         verdict,
         sizes=tuple(dict.fromkeys([*sizes, *(trial.shapes for trial in trials)])),
         trials=trials,
+        narrowed=judgement.narrowed,
         purity=judgement.purity.value,
         torch_operators=task.extern_ops if judgement.purity is Purity.MIXED else (),
         engine=found.engine.value,

@@ -45,6 +45,7 @@ class CheckVerdict:
     sizes: tuple[Shapes, ...] = ()  # input shapes of the calls that the kernel was checked on
     given: Shapes = ()  # input shapes of the module as given; () if unknown
     note: str = ""  # a limitation of this verdict
+    narrowed: tuple[str, ...] = ()  # conditions under which the kernel is verified, and code that no check ran
     trials: tuple[TrialErrors, ...] = ()
     counter_example: CounterExample | None = None  # the smallest known call on which the kernel fails
     purity: str = ""  # "pure": kernels alone compute; "mixed": so do the operators in `torch_operators`

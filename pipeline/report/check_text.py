@@ -65,6 +65,7 @@ def facts(verdict: CheckVerdict) -> dict[str, str]:
         "sizes": "; ".join(map(shapes, verdict.sizes)),
         "as given": shapes(verdict.given) if verdict.given not in verdict.sizes else "",
         "note": verdict.note,
+        "narrowed": "\n".join(verdict.narrowed),
         "kernels": f"{', '.join(verdict.kernels)}; {_launches(verdict.launches)}" if verdict.kernels else "",
         "purity": " ".join([verdict.purity, *verdict.torch_operators]),
         "ran": _engine(verdict),

@@ -91,6 +91,7 @@ class Reason(Enum):
         "the source leaves the language of candidates, so nothing was run",
     )
     UNVERIFIED_PATH = ("untried_path", "verify", "forward takes an unverified path for large inputs or later calls")
+    PLAN_DIFFERS = ("plan_differs", "verify", "Python did something else than the source plans")
     UNTRACEABLE = ("untraceable", "verify", "the candidate cannot be traced, and the run requires traces")
     IMPOSTOR_PASSES = ("impostor_passes", "verify", "a trivial answer passes too, so passing is no evidence")
     ORACLE_FAILED = ("oracle_failed", "verify", "the reference does not run in float64, or its output is not finite")

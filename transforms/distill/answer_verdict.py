@@ -51,7 +51,7 @@ class AnswerJudge:
         near = similarity(form, self._form) if form and self._form else 0.0
         judgement = judge_code(parsed.code, self._task, self._sandbox, VerifySettings())
         candidate = replace(
-            self._candidate(conversation, reply, parsed.code, near),
+            self._candidate(conversation, reply, judgement.published or parsed.code, near),
             purity=judgement.purity,
             extern_ops=self._task.extern_ops if judgement.purity is Purity.MIXED else (),
         )

@@ -57,6 +57,8 @@ class Judgement:
     counter_examples: tuple[CounterExample, ...] = ()
     speedup: float = 0.0  # over eager; 0 if not timed
     ran: bool = True  # False if the source alone decided
+    published: str = ""  # the code that the verdict holds for, narrowed to what was tried; "" without a verdict
+    narrowed: tuple[str, ...] = ()  # a note on each difference between `code` and `published`
 
     @property
     def passes(self) -> bool:
@@ -123,4 +125,4 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
         outcome = verify_task(replace(pure, purity=purity, extern_ops=original.extern_ops), sandbox, settings)
     if isinstance(outcome, Dropped):
         return Judgement(code, None, purity, outcome.reason, outcome.evidence, outcome.counter_examples)
-    return Judgement(code, outcome, purity)
+    return Judgement(code, outcome.verdict, purity, published=outcome.code, narrowed=outcome.narrowed)

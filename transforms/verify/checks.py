@@ -25,12 +25,23 @@ from .evidence import InputRejected, Rejected
 from .further_checks import FurtherRuns
 from .interpreting import check_interpreted
 from .larger_calls import check_larger_calls, flags, run_large
+from .plan.claims import Narrowed
+from .plan_checks import check_plan, narrow_claim
 from .read_source import source_rejection
 from .reference_run import Conclusion, Reference
-from .running import run_candidate
+from .running import CandidateRun, run_candidate
 from .score import score
 from .task import PlannedTrial, Task, VerifySettings, draw, without
 from .validate_task import validate_task
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A verdict, and the text that it holds for: a model's text is narrowed to what was tried."""
+
+    verdict: Verdict
+    code: str
+    narrowed: tuple[str, ...] = ()  # a note on each difference
 
 
 @dataclass
@@ -42,7 +53,7 @@ class Verification:
     sandbox: Sandbox
     settings: VerifySettings
     reference: Reference = field(init=False)
-    engine: Engine = field(init=False)
+    run: CandidateRun = field(init=False)
     conclusion: Conclusion = field(init=False)
     impostors: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
@@ -50,6 +61,12 @@ class Verification:
     large_only: dict[str, str] = field(default_factory=dict)  # flags that kernels only get for large inputs
     mutants: int = 0
     survivors: tuple[str, ...] = ()
+    narrowed: Narrowed | None = None  # the text that is published, if it was narrowed
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that ran the kernels."""
+        return self.run.engine
 
     @cached_property
     def further(self) -> FurtherRuns:
@@ -59,6 +76,11 @@ class Verification:
     @property
     def context(self) -> tuple[Reference, Sandbox, VerifySettings]:
         return self.reference, self.sandbox, self.settings
+
+    def proven(self) -> Proven:
+        """The verdict, with the text that it holds for."""
+        narrowed = self.narrowed or Narrowed(self.task.triton_code)
+        return Proven(self.verdict(), narrowed.code, narrowed.notes)
 
     def verdict(self) -> Verdict:
         ran_in = Tier.INTERPRETED if self.engine is Engine.INTERPRETER else Tier.EXECUTED
@@ -115,7 +137,7 @@ def _run_trials(verification: Verification) -> None:
     """Run the candidate on the trials, without those on which it raises and may."""
     while True:
         try:
-            run = run_candidate(*verification.context)
+            verification.run = run = run_candidate(*verification.context)
             break
         except InputRejected as rejected:
             refused = rejected.trials
@@ -124,7 +146,6 @@ def _run_trials(verification: Verification) -> None:
         ]
         _run_reference(verification)
         _try_impostors(verification)
-    verification.engine = run.engine
     verification.conclusion = verification.reference.conclude(run.reply, run.tensors)
     verification.trials = verification.conclusion.trials
 
@@ -184,6 +205,18 @@ def _run_large(verification: Verification) -> None:
     run_large(*verification.context)
 
 
+def _check_plan(verification: Verification) -> None:
+    check_plan(verification.reference, verification.run.reply, verification.further)
+
+
+def _narrow(verification: Verification) -> None:
+    if not verification.task.training:  # no plan has a backward
+        reply, further = verification.run.reply, verification.further
+        verification.narrowed = narrow_claim(
+            verification.reference, reply, further, verification.sandbox, verification.settings
+        )
+
+
 def _try_mutants(verification: Verification) -> None:
     verification.mutants, verification.survivors = score(*verification.context)
 
@@ -233,5 +266,7 @@ CHECKS = (
     Check("tuner", "wrong configurations of a tuner, on a large call", Applies.MODEL, _check_tuned),
     Check("flags", "branches that kernels only take for large inputs", Applies.MODEL, _check_flags),
     Check("large grid", "kernels that fault or hang on a large grid", Applies.TRACED_MODEL, _run_large),
+    Check("plan", "host code that does not do what it says", Applies.MODEL, _check_plan),
+    Check("claim", "no candidate: narrows the text to what was tried", Applies.MODEL, _narrow),
     Check("mutants", "no candidate: scores the row's checks", Applies.ALL, _try_mutants),
 )

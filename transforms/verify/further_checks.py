@@ -20,6 +20,7 @@ from .compiling import check_kernel_failure
 from .evidence import Rejected
 from .further_calls import FurtherCall, further_calls
 from .interpreting import fails, run_specs
+from .plan import PlannedCall
 from .reference_run import Reference
 from .task import FAR, Call, PlannedTrial, Task, VerifySettings, draw, shapes_of
 
@@ -58,6 +59,7 @@ class FurtherRuns:
     def __init__(self, task: Task, batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> None:
         self._task, self._batch, self._sandbox, self._settings = task, batch, sandbox, settings
         self.launch_logs: list[str] = []
+        self._batches = [batch]
 
     @classmethod
     def of(cls, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> FurtherRuns:
@@ -80,6 +82,18 @@ class FurtherRuns:
             again = _run(self._task, more, [], self._sandbox, self._settings)
             _check_calls(again, self._sandbox, self._settings)
             self.launch_logs += _logs(again)
+            self._batches.append(again)
+
+    def planned_calls(self) -> list[tuple[PlannedCall, tuple[str, ...]]]:
+        """The calls that the candidate ran, each with the log of its launches; () where inputs are one tensor."""
+        found = []
+        for batch in self._batches:
+            for call, run in zip(batch.calls, batch.runs, strict=True):
+                if run is not None and run.call is not None:
+                    workload = call.workload
+                    planned = PlannedCall(workload.args, workload.kwargs, workload.tensors, alone=True)
+                    found.append((planned, () if call.one_tensor else run.launch_log))
+        return found
 
     def check_configurations(self) -> None:
         """Check every configuration of the autotuned kernels on a large call. Raises: Rejected."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from kernelquarry.pipeline.sandbox import Sandbox
@@ -10,7 +11,7 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Verdict, Verified
 
-from .checks import CHECKS, Verification
+from .checks import CHECKS, Proven, Verification
 from .counterexample import counter_examples
 from .evidence import InputRejected, Rejected, check_kernels
 from .reference_run import Reference
@@ -22,14 +23,16 @@ from .validate_task import validate_task
 def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[Verified]:
     """Keep the candidate with its verdict, or drop it with the first reason and the smallest failing call."""
     outcome = verify_task(Task.of_candidate(candidate), sandbox, settings or VerifySettings())
-    return outcome if isinstance(outcome, Dropped) else Kept(Verified(candidate, outcome))
+    if isinstance(outcome, Dropped):
+        return outcome
+    return Kept(Verified(replace(candidate, triton_code=outcome.code), outcome.verdict))
 
 
-def verify_task(task: Task, sandbox: Sandbox, settings: VerifySettings) -> Verdict | Dropped:
+def verify_task(task: Task, sandbox: Sandbox, settings: VerifySettings) -> Proven | Dropped:
     """The verdict on `task`, or the reason why there is none."""
     try:
         validate_task(task)
-        return judge_task(task, plan(task), sandbox, settings)
+        return _verified(task, plan(task), sandbox, settings).proven()
     except Rejected as rejected:
         check = partial(check_call, sandbox=sandbox, settings=settings)
         examples = counter_examples(task, rejected, check) if settings.find_counterexamples else ()
@@ -38,11 +41,16 @@ def verify_task(task: Task, sandbox: Sandbox, settings: VerifySettings) -> Verdi
 
 def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings) -> Verdict:
     """The verdict on `task`, without the trials that the reference or the candidate may reject. Raises: Rejected."""
+    return _verified(task, trials, sandbox, settings).verdict()
+
+
+def _verified(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings) -> Verification:
+    """A verification that ran all checks. Raises: Rejected."""
     verification = Verification(task, trials, sandbox, settings)
     for check in CHECKS:
         if check.applies.to(verification):
             check.run(verification)
-    return verification.verdict()
+    return verification
 
 
 def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:

@@ -1,0 +1,60 @@
+"""Check a model's candidate against its plan, and narrow its text to what was tried."""
+
+from __future__ import annotations
+
+from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
+from kernelquarry.pipeline.schema.reasons import Reason
+
+from .evidence import InputRejected, Rejected
+from .further_checks import FurtherRuns
+from .plan import Planner, Raised, Unsupported
+from .plan.agreement import disagreement, planned_calls
+from .plan.claims import Narrowed, Unfaithful, claim
+from .reference_run import Reference
+from .running import run_candidate
+from .task import VerifySettings
+
+
+def check_plan(reference: Reference, reply: TrialsReply, further: FurtherRuns) -> None:
+    """Compare what the candidate's Python did with its plans. Raises: Rejected: it did something else."""
+    task = reference.task
+    try:
+        if found := disagreement(task, reference.trials, reply):
+            raise Rejected(Reason.PLAN_DIFFERS, found)
+        planner = Planner(Source(task.triton_code), reply.snapshot)
+        for call, log in further.planned_calls():
+            planned = planner.plan(call).launch_log()
+            if log and planned != log:
+                pair = next((pair for pair in zip(planned, log, strict=False) if pair[0] != pair[1]), (planned, log))
+                raise Rejected(Reason.PLAN_DIFFERS, f"the plan launches {pair[0]}, Python {pair[1]}")
+    except Unsupported as error:
+        raise Rejected(Reason.OUTSIDE_LANGUAGE, f"no plan: the host code needs {error}") from error
+    except (Raised, MalformedReply) as error:
+        raise Rejected(Reason.PLAN_DIFFERS, f"no plan: {error}") from error
+
+
+def narrow_claim(
+    reference: Reference, reply: TrialsReply, further: FurtherRuns, sandbox: Sandbox, settings: VerifySettings
+) -> Narrowed:
+    """The candidate's text, narrowed to what verified calls took, and verified on the trials once more.
+
+    A text that cannot be narrowed stays as it is.
+    """
+    task = reference.task
+    calls = [*planned_calls(task, reference.trials), *(call for call, _ in further.planned_calls())]
+    try:
+        narrowed = claim(task.triton_code, task.init_args, reply.snapshot, calls)
+    except Unfaithful as error:
+        return Narrowed(task.triton_code, (f"not narrowed: {error}",))
+    if narrowed.code == task.triton_code:
+        return narrowed
+    again = reference.with_candidate(narrowed.code)
+    try:
+        run = run_candidate(again, sandbox, settings)
+        again.conclude(run.reply, run.tensors)
+    except (InputRejected, Rejected) as error:
+        return Narrowed(task.triton_code, (f"not narrowed: the narrowed text fails: {error}",))
+    return narrowed
