@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common import is_non_overlapping_and_dense_or_false
 
 from kernelquarry.filters.language import tables
 from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill, View
@@ -23,6 +24,9 @@ _VALUES = dict.fromkeys(("zeros", "zeros_like", "new_zeros", "zero_"), 0)
 _VALUES |= dict.fromkeys(("ones", "ones_like", "new_ones"), 1)
 # Functions that take a device where no tensor gives it.
 _FACTORIES = tables.ALLOCATION.names | tables.CONSTRUCTOR.names
+_ALIKE = frozenset(
+    f"aten::{name}" for name in ("clone", "empty_like", "full_like", "ones_like", "zeros_like", "_to_copy")
+)
 ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError,
     ValueError,
@@ -58,6 +62,8 @@ class Recording(DispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
+        if func._schema.name in _ALIKE and (kwargs or {}).get("memory_format") in (None, torch.preserve_format):
+            result = _like(args[0], result)
         name = func._schema.name.replace("::", ".")
         operator = name.removeprefix("aten.")
         if operator in ("_to_copy", "copy_"):
@@ -83,6 +89,13 @@ class Recording(DispatchMode):
         if isinstance(value, Tensor):
             raise Unsupported("a fill with a value that is computed")
         self.steps.append(Fill(self.view(result), value))
+
+
+def _like(tensor: Tensor, made: Tensor) -> Tensor:
+    """The result of an operator that keeps strides. On `meta`, torch loses those of axes with one element."""
+    if made.stride() == tensor.stride() or not is_non_overlapping_and_dense_or_false(tensor):
+        return made
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=made.dtype, device="meta")
 
 
 def tensors_of(value: Any) -> Iterator[Tensor]:
@@ -140,7 +153,7 @@ def call_torch(path: str, function: Callable[..., Any], args: Sequence[Any], kwa
     except Unsupported:
         raise
     except ERRORS as error:
-        if isinstance(error, NotImplementedError) or "meta" in str(error).lower():
+        if isinstance(error, NotImplementedError) or "meta tensor" in str(error).lower():
             raise Unsupported(f"{path} depends on values: {error}") from error
         raise Raised(f"{type(error).__name__}: {error}") from error
     return _placed(result, given, device)
