@@ -190,6 +190,7 @@ def _as_interpreted(
     *trials, repeat, ghost = calls
     interpreted = TrialsReply(
         state=reply.state,
+        snapshot=reply.snapshot,
         trials=tuple(trials),
         launches=launches,
         repeat=repeat,

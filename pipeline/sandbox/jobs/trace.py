@@ -40,6 +40,7 @@ class TraceReply:
 
     load_error: str = ""
     state: dict[str, StateEntry] = field(default_factory=dict)
+    snapshot: Any = None  # the module's state as data, see `guest/candidate/snapshot.py`
     programs: tuple[Any, ...] = ()
     kernels: tuple[Any, ...] = ()
     sources: dict[str, KernelSource] = field(default_factory=dict)  # of the deferred kernels

@@ -28,8 +28,8 @@ def planned_calls(task: Task, trials: Sequence[PlannedTrial]) -> list[PlannedCal
 def disagreement(task: Task, trials: Sequence[PlannedTrial], reply: TrialsReply) -> str:
     """The first difference between the plans of the trials and what the guest's Python did; "" for none.
 
-    Compared are launches with grids, arguments, strides and options, outputs and what they share memory with, the
-    trials on which the candidate raises, and the operators of PyTorch that ran.
+    Compared are launches with grids, arguments, strides and options (of a GPU, kernels and grids alone), outputs and
+    what they share memory with, the trials on which the candidate raises, and the operators of PyTorch that ran.
     """
     try:
         planner = Planner(Source(task.triton_code), reply.snapshot)
@@ -57,13 +57,21 @@ def disagreement(task: Task, trials: Sequence[PlannedTrial], reply: TrialsReply)
 
 
 def _difference(plan: Plan, reply: TrialsReply, number: int) -> str:
-    log, observed = plan.launch_log(), reply.launch_logs[number]
+    if reply.launch_logs and not plan.operators:
+        log, observed = plan.launch_log(), reply.launch_logs[number]
+    else:  # a GPU ran it, or strides of axes with one element depend on the device
+        log = tuple(f"{each.kernel}{_three(each.grid)}" for each in plan.launches)
+        observed = tuple(f"{name}{_three(grid)}" for name, grid in reply.launches[number])
     for mine, its in zip(log, observed, strict=False):
         if mine != its:
             return f"the plan launches {mine}, Python {its}"
     if len(log) != len(observed):
         return f"the plan has {len(log)} launches, Python {len(observed)}"
     return _outputs(plan, reply.trials[number])
+
+
+def _three(grid: Sequence[int]) -> list[int]:
+    return [*grid, 1, 1][:3]
 
 
 def _outputs(plan: Plan, call: ObservedCall) -> str:

@@ -6,7 +6,7 @@ The host evaluates `forward` on it. A snapshot is JSON:
      "tensors": [{"storage", "dtype", "shape", "strides", "offset", "host"}, ...], "storages": [bytes, ...],
      "entries": [[name, tensor], ...]}
 
-A module's `class` is a name of the candidate's file, or the path of a layer of `torch.nn`. A value is None, a boolean,
+`host` tensors are in memory that no kernel reaches. A module's `class` is a name of the candidate's file, or the path of a layer of `torch.nn`. A value is None, a boolean,
 an integer, a string, or an object of one key: `float` (hexadecimal), `tuple`, `list`, `dict` (pairs), `size`, `dtype`,
 `device`, `tensor`, `module`, `record` (class and fields), `global` (a function or class of the file) or `other` (the
 name of a type that is no data).
@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .fake_cuda import is_on_host
 from .launch_log import entries
 
 _MAX_VALUES, _MAX_DEPTH = 100_000, 40  # beyond which values are left out
@@ -107,7 +106,7 @@ class _Snapshot:
                 "shape": [*tensor.shape],
                 "strides": [*tensor.stride()],
                 "offset": tensor.storage_offset(),
-                "host": is_on_host(tensor),
+                "host": tensor.device.type == "cpu",
             }
         )
         return self._remember(tensor, {"tensor": len(self.tensors) - 1})

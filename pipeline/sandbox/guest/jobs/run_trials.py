@@ -98,6 +98,7 @@ def _run(module: nn.Module, calls: list[CandidateCall], reply: TrialsReply) -> t
         first_outputs = first_outputs or result.outputs
         launches.append(tuple(session.launches))
         logs.append(tuple(session.log))
+    logs = logs if triton.knobs.runtime.interpret else []
     reply = replace(reply, trials=tuple(trials), launches=tuple(launches), launch_logs=tuple(logs))
     if refused:
         return replace(reply, refused=tuple(refused), broken=broken), {}

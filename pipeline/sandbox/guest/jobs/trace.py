@@ -12,6 +12,7 @@ from ..candidate.candidate_call import arguments
 from ..candidate.input_layouts import strided, zeros
 from ..candidate.launch_log import session
 from ..candidate.module_setup import construct, digests
+from ..candidate.snapshot import take_snapshot
 from ..compiler.compile_only_driver import CompileOnlyDriver, Recorder
 from ..compiler.deferral import deferral
 from ..compiler.tracer import Json, Kernels, Tracer, Untraceable
@@ -39,7 +40,7 @@ def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, 
             module = nn.Module.to(construct(request.module, "candidate"), fake_cuda.DEVICE)
         except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding
             return TraceReply(load_error=describe(error)), {}
-        state = digests(module)
+        state, snapshot = digests(module), take_snapshot(module)
         CompileOnlyDriver([request.target]).activate()
         kernels, operators, results = Kernels(), set[str](), dict[str, Tensor]()
         programs, refused = [], []
@@ -59,6 +60,7 @@ def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, 
         return TraceReply(state=state, refused=tuple(refused)), {}
     reply = TraceReply(
         state=state,
+        snapshot=snapshot,
         programs=tuple(programs),
         kernels=tuple(kernels.described),
         sources=deferral.sources,
