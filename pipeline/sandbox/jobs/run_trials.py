@@ -29,9 +29,7 @@ class TrialsReply:
     state: dict[str, StateEntry] = field(default_factory=dict)
     trials: tuple[ObservedCall, ...] = ()
     launches: tuple[tuple[Launch, ...], ...] = ()  # of each trial
-    launch_logs: tuple[
-        tuple[str, ...], ...
-    ] = ()  # interpreted launches of each trial with their arguments, without values
+    launch_logs: tuple[tuple[str, ...], ...] = ()  # of each interpreted trial, with arguments
     snapshot: Any = None  # the module's state as data, see `guest/candidate/snapshot.py`
     repeat: ObservedCall | None = None
     ghost: ObservedCall | None = None  # None: it raised

@@ -29,7 +29,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .evaluator import Evaluator
+    from .expressions import Expressions
 
 _CONTAINERS = {"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict", "torch.nn.ParameterList"}
 _READ = frozenset("shape dtype ndim T mT real imag itemsize nbytes layout".split())  # of tensors, without a call
@@ -54,7 +54,7 @@ _OF_TYPES: tuple[tuple[Any, frozenset[str]], ...] = (
 _OF_CONTEXT = frozenset("save_for_backward mark_dirty mark_non_differentiable set_materialize_grads".split())
 
 
-def attribute(evaluator: Evaluator, owner: Any, name: str) -> Any:
+def attribute(evaluator: Expressions, owner: Any, name: str) -> Any:
     """An attribute or a method of a value. Raises: Raised, Unsupported."""
     match owner:
         case Tensor():
@@ -126,7 +126,7 @@ def _read(name: str, tensor: Tensor) -> Any:
     return getattr(tensor, name)
 
 
-def _of_layer(evaluator: Evaluator, layer: Layer, name: str) -> Any:
+def _of_layer(evaluator: Expressions, layer: Layer, name: str) -> Any:
     if name == "training":
         return False
     own = evaluator.global_value(layer.path) if layer.path in evaluator.definitions.classes else None
@@ -145,7 +145,7 @@ def _of_layer(evaluator: Evaluator, layer: Layer, name: str) -> Any:
     raise Unsupported(f"the attribute {name} of a layer {layer.path}")
 
 
-def _of_record(evaluator: Evaluator, record: Record, name: str) -> Any:
+def _of_record(evaluator: Expressions, record: Record, name: str) -> Any:
     if name in record.values:
         return record.values[name]
     if record.is_tuple and name in ("index", "count"):
@@ -157,13 +157,13 @@ def _of_record(evaluator: Evaluator, record: Record, name: str) -> Any:
     return _member(evaluator, record.kind, name, record)
 
 
-def _of_class(evaluator: Evaluator, kind: Class, name: str) -> Any:
+def _of_class(evaluator: Expressions, kind: Class, name: str) -> Any:
     if kind.kind == "autograd" and name == "apply":
         return Native(f"{kind.name}.apply", lambda *args: evaluator.apply(kind, args))
     return _member(evaluator, kind, name, None)
 
 
-def _member(evaluator: Evaluator, kind: Class, name: str, instance: Any) -> Any:
+def _member(evaluator: Expressions, kind: Class, name: str, instance: Any) -> Any:
     """A method or class variable, of an instance if there is one. Raises: Raised: there is none."""
     found = kind.find(name)
     if found is None:
@@ -181,5 +181,5 @@ def _member(evaluator: Evaluator, kind: Class, name: str, instance: Any) -> Any:
     return function if instance is None else Bound(function, (instance,))
 
 
-def _marks(evaluator: Evaluator, node: ast.FunctionDef) -> set[str]:
+def _marks(evaluator: Expressions, node: ast.FunctionDef) -> set[str]:
     return {ast.unparse(each) for each in node.decorator_list if not evaluator.path(each)}

@@ -6,10 +6,10 @@ The host evaluates `forward` on it. A snapshot is JSON:
      "tensors": [{"storage", "dtype", "shape", "strides", "offset", "host"}, ...], "storages": [bytes, ...],
      "entries": [[name, tensor], ...]}
 
-`host` tensors are in memory that no kernel reaches. A module's `class` is a name of the candidate's file, or the path of a layer of `torch.nn`. A value is None, a boolean,
-an integer, a string, or an object of one key: `float` (hexadecimal), `tuple`, `list`, `dict` (pairs), `size`, `dtype`,
-`device`, `tensor`, `module`, `record` (class and fields), `global` (a function or class of the file) or `other` (the
-name of a type that is no data).
+`host` tensors are in memory that no kernel reaches. A module's `class` is a name of the candidate's file, or the
+path of a layer of `torch.nn`. A value is None, a boolean, an integer, a string, or an object of one key:
+`float` (hexadecimal), `tuple`, `list`, `dict` (pairs), `size`, `dtype`, `device`, `tensor`, `module`, `record`
+(class and fields), `global` (a function or class of the file) or `other` (the name of a type that is no data).
 """
 
 from __future__ import annotations

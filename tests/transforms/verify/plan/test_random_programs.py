@@ -95,9 +95,7 @@ class Generator:
             lambda: (
                 f"for i, {number} in enumerate({self.items(1)}):\n    if i > 3:\n        break\n{self.inner(depth)}"
             ),
-            lambda: (
-                f"def inner(n, a={self.random.randint(0, 4)}):\n    return n + a + b\n{number} = inner({self.number(1)})"
-            ),
+            lambda: f"def inner(n, a={self.pick('0', '4')}):\n    return n + a + b\n{number} = inner({self.number(1)})",
             lambda: f"with torch.no_grad():\n{self.inner(depth)}",
             lambda: f"new = [{self.number(1)}]\nnew.append({self.number(1)})\nnew[0] = {self.number(1)}\n{items} = new",
         )
@@ -223,7 +221,16 @@ def run(program: str, shape: tuple[int, ...]) -> Any:
     exec(program, namespace)
     try:
         result = namespace["ModelNew"]().forward(torch.zeros(shape))
-    except Exception:
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        NameError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ):
         return "raises"
     return kernel.launches, _plain(result)
 

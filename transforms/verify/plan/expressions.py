@@ -1,0 +1,358 @@
+"""Evaluate the expressions of host code."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelquarry.filters.language.definitions import Definitions
+from kernelquarry.filters.lint.parsed_source import Source, root
+
+from . import attributes, names
+from .recording import ERRORS, call_torch
+from .values import (
+    Bound,
+    Callback,
+    Class,
+    Function,
+    Kernel,
+    Launcher,
+    Layer,
+    Native,
+    Raised,
+    Record,
+    Scope,
+    Symbol,
+    Unsupported,
+)
+
+_MAX_STEPS = 400_000  # of one call
+BINARY: Mapping[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and_", ast.BitOr: "or_",
+    ast.BitXor: "xor", ast.MatMult: "matmul",
+}  # fmt: skip
+_UNARY: Mapping[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda item, items: item in items, ast.NotIn: lambda item, items: item not in items,
+}  # fmt: skip
+
+
+class Expressions(ABC):
+    """The evaluation of expressions; statements, names and calls are those of subclasses.
+
+    `called` are the functions that were called. `evaluated` are statements, and expressions that stand for a branch.
+    `sides` are the truth values that each condition had. All are those of all calls so far.
+    """
+
+    source: Source
+    definitions: Definitions
+    processors: int  # of the GPU
+
+    def __init__(self) -> None:
+        self.called: set[ast.AST] = set()
+        self.evaluated: set[ast.AST] = set()
+        self.sides: dict[ast.AST, set[bool]] = {}
+        self._steps = 0
+
+    @abstractmethod
+    def call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call a value. Raises: Raised, Unsupported."""
+
+    @abstractmethod
+    def apply(self, kind: Class, args: Sequence[Any]) -> Any:
+        """A call of an autograd function without a backward."""
+
+    @abstractmethod
+    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        """Bind a target of an assignment."""
+
+    @abstractmethod
+    def global_value(self, name: str) -> Any:
+        """The value of a name of the file or of a built-in function. Raises: Unsupported."""
+
+    @abstractmethod
+    def class_value(self, kind: Class, node: ast.expr) -> Any:
+        """The value of a class variable, which may use those before it."""
+
+    @abstractmethod
+    def decorated(self, node: ast.FunctionDef, scope: Scope | None) -> Any:
+        """A function with its decorators, without those that only mark it."""
+
+    @abstractmethod
+    def path(self, node: ast.AST) -> str:
+        """The path of an imported name, or of what it holds; "" for other expressions."""
+
+    def _count(self) -> None:
+        self._steps += 1
+        if self._steps > _MAX_STEPS:
+            raise Unsupported(f"over {_MAX_STEPS} steps")
+
+    def plain(self, value: Any) -> Any:
+        """A value as Python's functions take it: evaluated functions as callables, layers and named tuples as items."""
+        if isinstance(value, Function | Bound | Launcher):
+            return Callback(value, self.call)
+        if isinstance(value, Native):
+            return value.call
+        if isinstance(value, Record) and value.is_tuple:
+            return tuple(value)
+        if isinstance(value, Layer):
+            return attributes.items_of(value)
+        if isinstance(value, tuple | list) and type(value) in (tuple, list) and any(map(_needs_change, value)):
+            return type(value)(map(self.plain, value))
+        return value
+
+    def condition(self, node: ast.expr, scope: Scope) -> bool:
+        """The truth value of a condition, whose side is noted."""
+        side = self.truth(self.expression(node, scope))
+        self.sides.setdefault(node, set()).add(side)
+        return side
+
+    @staticmethod
+    def truth(value: Any) -> bool:
+        """Raises: Unsupported: the truth of a tensor."""
+        if isinstance(value, Tensor):
+            raise Unsupported("a condition on a tensor's values")
+        if isinstance(value, Record):
+            return bool(value.values) or not value.is_tuple
+        if isinstance(value, Layer):
+            return bool(attributes.items_of(value)) if attributes.is_container(value) else True
+        return bool(value)
+
+    def iterate(self, value: Any) -> Iterator[Any]:
+        """The items of a value. Raises: Raised, Unsupported."""
+        if isinstance(value, Tensor):
+            return iter(call_torch("torch.Tensor.unbind", Tensor.unbind, (value,), {}))
+        if isinstance(value, Layer) and attributes.is_container(value):
+            return iter(attributes.items_of(value))
+        if isinstance(value, Record) and value.is_tuple:
+            return iter(value)
+        if (
+            isinstance(value, list | tuple | dict | range | str)
+            or hasattr(value, "__next__")
+            or isinstance(value, _VIEWS)
+        ):
+            return iter(value)
+        if value is None or isinstance(value, int | float):
+            raise Raised(f"TypeError: a {type(value).__name__} is not iterable")
+        raise Unsupported(f"a loop over a {type(value).__name__}")
+
+    def expression(self, node: ast.expr, scope: Scope) -> Any:
+        """The value of an expression. Raises: Raised, Unsupported."""
+        self._count()
+        match node:
+            case ast.Constant():
+                return node.value
+            case ast.Name():
+                return self._name(node, scope)
+            case ast.Attribute():
+                return self._attribute(node, scope)
+            case ast.Call():
+                function = self.expression(node.func, scope)
+                args, kwargs = self._arguments(node, scope)
+                if isinstance(function, Native) and function.name == "isinstance":
+                    return self._is_instance(*args)
+                return self.call(function, args, kwargs)
+            case ast.BinOp():
+                left, right = self.expression(node.left, scope), self.expression(node.right, scope)
+                name = BINARY[type(node.op)]
+                return names.arithmetic(name, getattr(operator, name), self.plain(left), self.plain(right))
+            case ast.UnaryOp():
+                return self._unary(node, scope)
+            case ast.BoolOp():
+                return self._logical(node, scope)
+            case ast.Compare():
+                return self._compare(node, scope)
+            case ast.IfExp():
+                taken = node.body if self.condition(node.test, scope) else node.orelse
+                self.evaluated.add(taken)
+                return self.expression(taken, scope)
+            case ast.Subscript():
+                return self.item(self.expression(node.value, scope), self.expression(node.slice, scope))
+            case ast.Slice():
+                parts = (node.lower, node.upper, node.step)
+                return slice(*(None if part is None else self.expression(part, scope) for part in parts))
+            case ast.Tuple():
+                return tuple(self._items(node.elts, scope))
+            case ast.List():
+                return self._items(node.elts, scope)
+            case ast.Dict():
+                return self._dict(node, scope)
+            case ast.Lambda():
+                return Function(node, scope, "<lambda>")
+            case ast.ListComp():
+                return [self.expression(node.elt, each) for each in self._comprehend(node.generators, scope)]
+            case ast.GeneratorExp():
+                return iter([self.expression(node.elt, each) for each in self._comprehend(node.generators, scope)])
+            case ast.DictComp():
+                inner = self._comprehend(node.generators, scope)
+                return {self.expression(node.key, each): self.expression(node.value, each) for each in inner}
+            case ast.JoinedStr():
+                return self._text(node, scope)
+        raise Unsupported(f"an expression {type(node).__name__}")
+
+    def _name(self, node: ast.Name, scope: Scope) -> Any:
+        bound = scope.find(node.id)
+        return self.global_value(node.id) if bound is None else bound.names[node.id]
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> Any:
+        if (path := self.path(node)) and scope.find(root(node)) is None:
+            return names.resolve(path, self.processors)
+        owner = self.expression(node.value, scope)
+        if isinstance(owner, Symbol):
+            return names.resolve(f"{owner.path}.{node.attr}", self.processors)
+        return attributes.attribute(self, owner, node.attr)
+
+    def _arguments(self, node: ast.Call, scope: Scope) -> tuple[list[Any], dict[str, Any]]:
+        kwargs: dict[str, Any] = {}
+        args = self._items(node.args, scope)
+        for keyword in node.keywords:
+            value = self.expression(keyword.value, scope)
+            given = {keyword.arg: value} if keyword.arg else value
+            if not isinstance(given, dict) or kwargs.keys() & given.keys():
+                raise Raised(f"TypeError: the arguments of {ast.unparse(node.func)}")
+            kwargs |= given
+        return args, kwargs
+
+    def _items(self, nodes: Iterable[ast.expr], scope: Scope) -> list[Any]:
+        found: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                found += self.iterate(self.expression(node.value, scope))
+            else:
+                found.append(self.expression(node, scope))
+        return found
+
+    def _dict(self, node: ast.Dict, scope: Scope) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            made = self.expression(value, scope)
+            if key is not None:
+                found[self.expression(key, scope)] = made
+            elif isinstance(made, dict):
+                found |= made
+            else:
+                raise Raised("TypeError: unpacks what is no dict")
+        return found
+
+    def _comprehend(self, generators: Sequence[ast.comprehension], scope: Scope) -> Iterator[Scope]:
+        """The scopes in which the element of a comprehension is evaluated."""
+        if not generators:
+            yield scope
+            return
+        first, *rest = generators
+        inner = Scope(scope)
+        for value in self.iterate(self.expression(first.iter, scope)):
+            self.assign(first.target, value, inner)
+            if all(self.condition(test, inner) for test in first.ifs):
+                yield from self._comprehend(rest, inner)
+
+    def _unary(self, node: ast.UnaryOp, scope: Scope) -> Any:
+        value = self.expression(node.operand, scope)
+        if isinstance(node.op, ast.Not):
+            return not self.truth(value)
+        name = _UNARY[type(node.op)]
+        if isinstance(value, Tensor):
+            return call_torch(f"operator.{name}", getattr(operator, name), (value,), {})
+        return names.guarded(name, getattr(operator, name)).call(value)
+
+    def _logical(self, node: ast.BoolOp, scope: Scope) -> Any:
+        value: Any = None
+        for part in node.values:
+            self.evaluated.add(part)
+            value = self.expression(part, scope)
+            side = self.truth(value)
+            self.sides.setdefault(part, set()).add(side)
+            if side == isinstance(node.op, ast.Or):
+                break
+        return value
+
+    def _compare(self, node: ast.Compare, scope: Scope) -> Any:
+        left = self.expression(node.left, scope)
+        value: Any = True
+        for number, (each, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            right = self.expression(right_node, scope)
+            value = self._compared(each, left, right)
+            if number < len(node.ops) - 1 and not self.truth(value):
+                break
+            left = right
+        if isinstance(value, bool):
+            self.sides.setdefault(node, set()).add(value)
+        return value
+
+    def _compared(self, kind: ast.cmpop, left: Any, right: Any) -> Any:
+        function = _COMPARE[type(kind)]
+        if isinstance(kind, ast.Is | ast.IsNot):
+            return function(left, right)
+        left, right = self.plain(left), self.plain(right)
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            if isinstance(kind, ast.In | ast.NotIn):
+                raise Unsupported("a search for a tensor")
+            return call_torch(f"operator.{type(kind).__name__}", function, (left, right), {})
+        try:
+            return function(left, right)
+        except ERRORS as error:
+            raise Raised(f"{type(error).__name__}: {error}") from error
+
+    def _is_instance(self, value: Any, kinds: Any) -> bool:
+        found = []
+        for kind in kinds if isinstance(kinds, tuple) else (kinds,):
+            name = kind.path if isinstance(kind, Symbol) else kind.name if isinstance(kind, Native | Class) else ""
+            if isinstance(kind, Class):
+                found.append(isinstance(value, Record) and _derives(value.kind, kind))
+            elif name in names.TYPES:
+                is_tuple = name == "tuple" and isinstance(value, Record) and value.is_tuple
+                found.append(is_tuple or isinstance(value, names.TYPES[name]))
+            else:
+                raise Unsupported(f"isinstance of {name or type(kind).__name__}")
+        return any(found)
+
+    def item(self, owner: Any, index: Any) -> Any:
+        """An item of a value. Raises: Raised, Unsupported."""
+        if isinstance(owner, Kernel):
+            return Launcher(owner, index)
+        if isinstance(owner, Tensor):
+            return call_torch("torch.Tensor.__getitem__", Tensor.__getitem__, (owner, index), {})
+        if isinstance(owner, Layer) and attributes.is_container(owner):
+            return attributes.child(owner, index)
+        if isinstance(owner, Record) and owner.is_tuple:
+            owner = tuple(owner)
+        if isinstance(owner, Symbol) or not isinstance(owner, list | tuple | dict | range | str):
+            raise Unsupported(f"an item of a {type(owner).__name__}")
+        try:
+            return owner[index]
+        except ERRORS as error:
+            raise Raised(f"{type(error).__name__}: {error}") from error
+
+    def _text(self, node: ast.JoinedStr, scope: Scope) -> str:
+        parts = []
+        for each in node.values:
+            if isinstance(each, ast.Constant):
+                parts.append(str(each.value))
+            elif isinstance(each, ast.FormattedValue) and each.format_spec is None and each.conversion == -1:
+                value = self.expression(each.value, scope)
+                if not isinstance(value, int | float | str | torch.dtype):
+                    raise Unsupported(f"the text of a {type(value).__name__}")
+                parts.append(str(value))
+            else:
+                raise Unsupported("a format of text")
+        return "".join(parts)
+
+
+_VIEWS: tuple[type, ...] = tuple(type(getattr({}, name)()) for name in ("keys", "values", "items"))
+
+
+def _needs_change(value: Any) -> bool:
+    return isinstance(value, Function | Bound | Launcher | Native | Record | Layer | tuple | list)
+
+
+def _derives(kind: Class, base: Class) -> bool:
+    return kind is base or any(_derives(each, base) for each in kind.bases)

@@ -1,0 +1,174 @@
+"""Evaluate the statements of host code."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from . import attributes, names
+from .expressions import BINARY, Expressions
+from .recording import ERRORS, call_torch
+from .values import (
+    Context,
+    Descriptor,
+    Raised,
+    Record,
+    Scope,
+    Unsupported,
+)
+
+
+class Return(Exception):
+    """Leaves a function with its value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _Break(Exception):
+    pass
+
+
+class _Continue(Exception):
+    pass
+
+
+class Statements(Expressions):
+    """The evaluation of statements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: list[Record] = []  # records whose constructor runs
+
+    def statements(self, body: Iterable[ast.stmt], scope: Scope) -> None:
+        for node in body:
+            self._count()
+            self.evaluated.add(node)
+            self._statement(node, scope)
+
+    def _statement(self, node: ast.stmt, scope: Scope) -> None:
+        match node:
+            case ast.Expr():
+                if not isinstance(node.value, ast.Constant):
+                    self.expression(node.value, scope)
+            case ast.Assign():
+                value = self.expression(node.value, scope)
+                for target in node.targets:
+                    self.assign(target, value, scope)
+            case ast.AnnAssign():
+                if node.value is not None:
+                    self.assign(node.target, self.expression(node.value, scope), scope)
+            case ast.AugAssign():
+                self._change(node, scope)
+            case ast.If():
+                self.statements(node.body if self.condition(node.test, scope) else node.orelse, scope)
+            case ast.For():
+                self._loop(node, self.iterate(self.expression(node.iter, scope)), scope)
+            case ast.While():
+                self._loop(node, iter(lambda: self.condition(node.test, scope), False), scope)
+            case ast.Return():
+                raise Return(None if node.value is None else self.expression(node.value, scope))
+            case ast.Assert():
+                if not self.condition(node.test, scope):
+                    raise Raised(f"AssertionError: line {node.lineno}")
+            case ast.Raise():
+                raise Raised(f"{ast.unparse(node.exc).partition('(')[0] if node.exc else 'error'}: line {node.lineno}")
+            case ast.With():
+                for item in node.items:
+                    if isinstance(item.context_expr, ast.Call):
+                        self._arguments(item.context_expr, scope)
+                self.statements(node.body, scope)
+            case ast.FunctionDef():
+                scope.names[node.name] = self.decorated(node, scope)
+            case ast.Break():
+                raise _Break
+            case ast.Continue():
+                raise _Continue
+            case ast.Pass():
+                pass
+            case _:
+                raise Unsupported(f"a statement {type(node).__name__}")
+
+    def _loop(self, node: ast.For | ast.While, values: Iterator[Any], scope: Scope) -> None:
+        for value in values:
+            self._count()
+            if isinstance(node, ast.For):
+                self.assign(node.target, value, scope)
+            try:
+                self.statements(node.body, scope)
+            except _Continue:
+                continue
+            except _Break:
+                return
+        self.statements(node.orelse, scope)
+
+    def _change(self, node: ast.AugAssign, scope: Scope) -> None:
+        """An assignment with an operator."""
+        name = BINARY[type(node.op)]
+        in_place = f"i{name.rstrip('_')}"
+        function = getattr(operator, in_place)
+        match node.target:
+            case ast.Name():
+                old = self._name(node.target, scope)
+                scope.names[node.target.id] = names.arithmetic(
+                    in_place, function, old, self.expression(node.value, scope)
+                )
+            case ast.Subscript():
+                owner, index = self.expression(node.target.value, scope), self.expression(node.target.slice, scope)
+                value = names.arithmetic(
+                    in_place, function, self.item(owner, index), self.expression(node.value, scope)
+                )
+                self._set_item(owner, index, value)
+            case ast.Attribute():
+                owner = self.expression(node.target.value, scope)
+                old = attributes.attribute(self, owner, node.target.attr)
+                self._set_attribute(
+                    node.target, owner, names.arithmetic(in_place, function, old, self.expression(node.value, scope))
+                )
+
+    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        match target:
+            case ast.Name():
+                scope.names[target.id] = value
+            case ast.Tuple() | ast.List():
+                self._unpack(target.elts, [*self.iterate(value)], scope)
+            case ast.Subscript():
+                owner = self.expression(target.value, scope)
+                self._set_item(owner, self.expression(target.slice, scope), value)
+            case ast.Attribute():
+                self._set_attribute(target, self.expression(target.value, scope), value)
+            case _:
+                raise Unsupported(f"an assignment to {ast.unparse(target)}")
+
+    def _unpack(self, targets: Sequence[ast.expr], values: list[Any], scope: Scope) -> None:
+        star = next((index for index, each in enumerate(targets) if isinstance(each, ast.Starred)), None)
+        if star is not None and len(values) >= len(targets) - 1:
+            after = len(targets) - star - 1
+            values = [*values[:star], values[star : len(values) - after], *values[len(values) - after :]]
+        if len(values) != len(targets):
+            raise Raised(f"ValueError: {len(values)} values for {len(targets)} names")
+        for target, value in zip(targets, values, strict=True):
+            self.assign(target.value if isinstance(target, ast.Starred) else target, value, scope)
+
+    def _set_item(self, owner: Any, index: Any, value: Any) -> None:
+        if isinstance(owner, Tensor):
+            call_torch("torch.Tensor.__setitem__", Tensor.__setitem__, (owner, index, value), {})
+        elif isinstance(owner, list | dict):
+            try:
+                owner[index] = value
+            except ERRORS as error:
+                raise Raised(f"{type(error).__name__}: {error}") from error
+        else:
+            raise Unsupported(f"an item of a {type(owner).__name__} that is set")
+
+    def _set_attribute(self, target: ast.Attribute, owner: Any, value: Any) -> None:
+        if isinstance(owner, Context) or (isinstance(owner, Record) and owner in self._made):
+            owner.values[target.attr] = value
+        elif isinstance(owner, Descriptor) and target.attr == "block_shape":
+            owner.block_shape = value
+        else:
+            raise Unsupported(f"an assignment to {ast.unparse(target)}")
