@@ -20,12 +20,15 @@ from pathlib import Path
 
 from figures import ROOT, record
 
+from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET, TrialsRequest
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.transforms.verify import VerifySettings
 from kernelquarry.transforms.verify.evidence import InputRejected
+from kernelquarry.transforms.verify.plan import Planner, Raised, Unsupported
 from kernelquarry.transforms.verify.plan.agreement import disagreement
 from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import PlannedTrial, Task, draw, plan, trial_calls, without
@@ -48,7 +51,11 @@ def compare(task: Task, sandbox: Sandbox) -> tuple[str, float]:
         if reply is None or reply.load_error or reply.snapshot is None:
             return f"the guest gives nothing to compare: {report.error or getattr(reply, 'load_error', '')}", spent
         started = time.thread_time()
-        found = disagreement(task, trials, reply)
+        try:
+            planner = Planner(Source(task.triton_code), reply.snapshot)
+            found = disagreement(planner, task, trials, reply)
+        except (MalformedReply, Raised, Unsupported) as error:
+            found = f"no plan: {error}"
         spent += time.thread_time() - started
         if found or not reply.refused:
             return found, spent

@@ -25,6 +25,7 @@ from .evidence import InputRejected, Rejected
 from .further_checks import FurtherRuns
 from .interpreting import check_interpreted
 from .larger_calls import check_larger_calls, flags, run_large
+from .plan import Planner
 from .plan.claims import Narrowed
 from .plan_checks import check_plan, narrow_claim
 from .read_source import source_rejection
@@ -61,6 +62,7 @@ class Verification:
     large_only: dict[str, str] = field(default_factory=dict)  # flags that kernels only get for large inputs
     mutants: int = 0
     survivors: tuple[str, ...] = ()
+    planner: Planner | None = None  # of a model's candidate
     narrowed: Narrowed | None = None  # the text that is published, if it was narrowed
 
     @property
@@ -206,14 +208,15 @@ def _run_large(verification: Verification) -> None:
 
 
 def _check_plan(verification: Verification) -> None:
-    check_plan(verification.reference, verification.run.reply, verification.further)
+    if not verification.task.training:  # no plan has a backward
+        verification.planner = check_plan(verification.reference, verification.run.reply, verification.further)
 
 
 def _narrow(verification: Verification) -> None:
-    if not verification.task.training:  # no plan has a backward
+    if verification.planner is not None:
         reply, further = verification.run.reply, verification.further
         verification.narrowed = narrow_claim(
-            verification.reference, reply, further, verification.sandbox, verification.settings
+            verification.planner, verification.reference, reply, further, verification.sandbox, verification.settings
         )
 
 

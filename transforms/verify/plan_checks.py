@@ -18,13 +18,17 @@ from .running import run_candidate
 from .task import VerifySettings
 
 
-def check_plan(reference: Reference, reply: TrialsReply, further: FurtherRuns) -> None:
-    """Compare what the candidate's Python did with its plans. Raises: Rejected: it did something else."""
+def check_plan(reference: Reference, reply: TrialsReply, further: FurtherRuns) -> Planner:
+    """Compare what the candidate's Python did with its plans, and return their planner.
+
+    Raises:
+        Rejected: it did something else.
+    """
     task = reference.task
     try:
-        if found := disagreement(task, reference.trials, reply):
-            raise Rejected(Reason.PLAN_DIFFERS, found)
         planner = Planner(Source(task.triton_code), reply.snapshot)
+        if found := disagreement(planner, task, reference.trials, reply):
+            raise Rejected(Reason.PLAN_DIFFERS, found)
         for call, log in further.planned_calls():
             planned = planner.plan(call).launch_log()
             if log and planned != log:
@@ -34,10 +38,16 @@ def check_plan(reference: Reference, reply: TrialsReply, further: FurtherRuns) -
         raise Rejected(Reason.OUTSIDE_LANGUAGE, f"no plan: the host code needs {error}") from error
     except (Raised, MalformedReply) as error:
         raise Rejected(Reason.PLAN_DIFFERS, f"no plan: {error}") from error
+    return planner
 
 
 def narrow_claim(
-    reference: Reference, reply: TrialsReply, further: FurtherRuns, sandbox: Sandbox, settings: VerifySettings
+    planner: Planner,
+    reference: Reference,
+    reply: TrialsReply,
+    further: FurtherRuns,
+    sandbox: Sandbox,
+    settings: VerifySettings,
 ) -> Narrowed:
     """The candidate's text, narrowed to what verified calls took, and verified on the trials once more.
 
@@ -46,7 +56,7 @@ def narrow_claim(
     task = reference.task
     calls = [*planned_calls(task, reference.trials), *(call for call, _ in further.planned_calls())]
     try:
-        narrowed = claim(task.triton_code, task.init_args, reply.snapshot, calls)
+        narrowed = claim(task.triton_code, task.init_args, reply.snapshot, calls, planner)
     except Unfaithful as error:
         return Narrowed(task.triton_code, (f"not narrowed: {error}",))
     if narrowed.code == task.triton_code:

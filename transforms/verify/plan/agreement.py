@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.sandbox.jobs.calls import ObservedCall
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
-from kernelquarry.pipeline.sandbox.observation import MalformedReply
 
 from ..task import PlannedTrial, Task
 from .launch_plan import Plan
 from .planner import PlannedCall, Planner
-from .values import Raised, Unsupported
+from .values import Raised
 
 
 def planned_calls(task: Task, trials: Sequence[PlannedTrial]) -> list[PlannedCall]:
@@ -25,27 +23,24 @@ def planned_calls(task: Task, trials: Sequence[PlannedTrial]) -> list[PlannedCal
     ]
 
 
-def disagreement(task: Task, trials: Sequence[PlannedTrial], reply: TrialsReply) -> str:
+def disagreement(planner: Planner, task: Task, trials: Sequence[PlannedTrial], reply: TrialsReply) -> str:
     """The first difference between the plans of the trials and what the guest's Python did; "" for none.
 
-    Compared are launches with grids, arguments, strides and options (of a GPU, kernels and grids alone), outputs and
-    what they share memory with, the trials on which the candidate raises, and the operators of PyTorch that ran.
+    Compared are launches with grids, arguments, strides and options (of a GPU, and with operators, kernels and grids
+    alone), outputs and what they share memory with, the trials on which the candidate raises, and the operators of
+    PyTorch that ran.
+
+    Raises:
+        Unsupported: a trial has no plan.
     """
-    try:
-        planner = Planner(Source(task.triton_code), reply.snapshot)
-    except (Raised, Unsupported, MalformedReply) as error:
-        return f"no plan: {type(error).__name__}: {error}"
-    refused, operators = set[int](), set[str]()
+    operators = set[str]()
     for number, call in enumerate(planned_calls(task, trials)):
         try:
             plan = planner.plan(call)
         except Raised as error:
-            refused.add(number)
             if number not in reply.refused:
                 return f"trial {number}: the plan raises {error}"
             continue
-        except Unsupported as error:
-            return f"trial {number}: no plan: {error}"
         operators |= set(plan.operators)
         if number in reply.refused:
             if str(number) in reply.broken:

@@ -40,14 +40,16 @@ class Narrowed:
     notes: tuple[str, ...] = ()
 
 
-def claim(code: str, arguments: str, snapshot: Any, calls: Sequence[PlannedCall]) -> Narrowed:
+def claim(code: str, arguments: str, snapshot: Any, calls: Sequence[PlannedCall], planner: Planner) -> Narrowed:
     """The text of a candidate that claims what these calls took, all of which were verified.
+
+    Args:
+        planner: of the text; it may have planned some of the calls, and no others.
 
     Raises:
         Raised, Unsupported, MalformedReply: a call has no plan.
         Unfaithful: the narrowed text has other plans, which is a mistake of this module.
     """
-    planner = Planner(Source(code), snapshot)
     plans = [planner.plan(call) for call in calls]
     narrowed = narrow(code, arguments, planner.evaluator)
     if narrowed.code == code:

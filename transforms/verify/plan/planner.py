@@ -35,7 +35,7 @@ class PlannedCall:
 
     args: str  # JSON; {"tensor": i} stands for input i
     kwargs: str
-    inputs: Sequence[Shaped]
+    inputs: tuple[Shaped, ...]
     strided: bool = False  # the inputs are not contiguous, as in `guest/candidate/input_layouts.py`
     trial: int = 0  # number of the configuration that tuners select
     alone: bool = False  # the call is the first of a module of its own, so tuners have selected nothing
@@ -48,9 +48,15 @@ class Planner:
         """Raises: MalformedReply, Raised, Unsupported."""
         self.evaluator = Evaluator(source, processors)
         self._snapshot = Snapshot(snapshot, self.evaluator)
+        self._plans: dict[PlannedCall, Plan] = {}
 
     def plan(self, call: PlannedCall) -> Plan:
-        """The plan of a call. Raises: Raised, Unsupported."""
+        """The plan of a call, made once. Raises: Raised, Unsupported."""
+        if call not in self._plans:
+            self._plans[call] = self._plan(call)
+        return self._plans[call]
+
+    def _plan(self, call: PlannedCall) -> Plan:
         inputs = [_input(each, call.strided) for each in call.inputs]
         recording = Recording()
         for number, tensor in enumerate(inputs):

@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 from corpus import load_case
 
+from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET, TrialsReply, TrialsRequest
+from kernelquarry.transforms.verify.plan import Planner
 from kernelquarry.transforms.verify.plan.agreement import disagreement
 from kernelquarry.transforms.verify.task import PlannedTrial, Task, draw, plan, trial_calls
 
@@ -31,6 +33,10 @@ def interpret(name: str, sandbox: Sandbox) -> tuple[Task, Trials, TrialsReply]:
     return task, trials, report.reply
 
 
+def compared(task: Task, trials: Trials, reply: TrialsReply) -> str:
+    return disagreement(Planner(Source(task.triton_code), reply.snapshot), task, trials, reply)
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -46,20 +52,20 @@ def interpret(name: str, sandbox: Sandbox) -> tuple[Task, Trials, TrialsReply]:
     ],
 )
 def test_plans_agree_with_python(name: str, sandbox: Sandbox) -> None:
-    assert disagreement(*interpret(name, sandbox)) == ""
+    assert compared(*interpret(name, sandbox)) == ""
 
 
 def test_another_launch_is_found(sandbox: Sandbox) -> None:
     task, trials, reply = interpret("linear", sandbox)
     first = tuple(launch.replace("[", "[1", 1) for launch in reply.launch_logs[0])
     changed = replace(reply, launch_logs=(first, *reply.launch_logs[1:]))
-    assert "the plan launches" in disagreement(task, trials, changed)
+    assert "the plan launches" in compared(task, trials, changed)
     missing = replace(reply, launch_logs=((), *reply.launch_logs[1:]))
-    assert "1 launches, Python 0" in disagreement(task, trials, missing)
+    assert "1 launches, Python 0" in compared(task, trials, missing)
 
 
 def test_another_output_or_operator_is_found(sandbox: Sandbox) -> None:
     task, trials, reply = interpret("mixed_linear", sandbox)
     call = replace(reply.trials[0], shares=("input 0",))
-    assert "shares" in disagreement(task, trials, replace(reply, trials=(call, *reply.trials[1:])))
-    assert "aten.mm" in disagreement(task, trials, replace(reply, operators=()))
+    assert "shares" in compared(task, trials, replace(reply, trials=(call, *reply.trials[1:])))
+    assert "aten.mm" in compared(task, trials, replace(reply, operators=()))

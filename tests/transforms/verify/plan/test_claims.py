@@ -52,7 +52,8 @@ def call(size: int) -> PlannedCall:
 
 
 def narrowed(code: str, sizes: Sequence[int] = (3, 8)) -> Narrowed:
-    return claim(code, "[]", _STATELESS, [call(size) for size in sizes])
+    planner = Planner(Source(code), _STATELESS)
+    return claim(code, "[]", _STATELESS, [call(size) for size in sizes], planner)
 
 
 def takes(code: str, size: int) -> bool:
