@@ -10,7 +10,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 
 from .evidence import InputRejected, Rejected
 from .further_checks import FurtherRuns
-from .plan import Planner, Raised, Unsupported
+from .plan import Planner, Raised, TooLong, Unsupported
 from .plan.agreement import disagreement, planned_calls
 from .plan.claims import Narrowed, Unfaithful, claim
 from .reference_run import Reference
@@ -30,7 +30,10 @@ def check_plan(reference: Reference, reply: TrialsReply, further: FurtherRuns) -
         if found := disagreement(planner, task, reference.trials, reply):
             raise Rejected(Reason.PLAN_DIFFERS, found)
         for call, log in further.planned_calls():
-            planned = planner.plan(call).launch_log()
+            try:
+                planned = planner.plan(call).launch_log()
+            except TooLong:
+                continue
             if log and planned != log:
                 pair = next((pair for pair in zip(planned, log, strict=False) if pair[0] != pair[1]), (planned, log))
                 raise Rejected(Reason.PLAN_DIFFERS, f"the plan launches {pair[0]}, Python {pair[1]}")
@@ -55,7 +58,10 @@ def narrow_claim(
     """
     task = reference.task
     calls = [*planned_calls(task, reference.trials), *(call for call, _ in further.planned_calls())]
+    planned = [call for call in calls if planner.has(call)]
     try:
+        if planned != calls:  # the planner has seen a part of the others
+            calls, planner = planned, Planner(Source(task.triton_code), reply.snapshot)
         narrowed = claim(task.triton_code, task.init_args, reply.snapshot, calls, planner)
     except Unfaithful as error:
         return Narrowed(task.triton_code, (f"not narrowed: {error}",))

@@ -6,6 +6,6 @@
 
 from .launch_plan import Launch, Plan
 from .planner import PlannedCall, Planner
-from .values import Raised, Unsupported
+from .values import Raised, TooLong, Unsupported
 
-__all__ = ["Launch", "Plan", "PlannedCall", "Planner", "Raised", "Unsupported"]
+__all__ = ["Launch", "Plan", "PlannedCall", "Planner", "Raised", "TooLong", "Unsupported"]

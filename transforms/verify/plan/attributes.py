@@ -51,6 +51,7 @@ _OF_TYPES: tuple[tuple[Any, frozenset[str]], ...] = (
     (names.Gpu, frozenset(("multi_processor_count",))),
     (names.Target, frozenset(("backend",))),
 )
+_MAX_TEXT = 1000  # characters of a text with a method that is called
 _OF_CONTEXT = frozenset("save_for_backward mark_dirty mark_non_differentiable set_materialize_grads".split())
 
 
@@ -73,6 +74,8 @@ def attribute(evaluator: Expressions, owner: Any, name: str) -> Any:
             return owner.values[name]
     for kind, listed in _OF_TYPES:
         if isinstance(owner, kind) and name in listed:
+            if isinstance(owner, str) and len(owner) > _MAX_TEXT:
+                raise Unsupported(f"{name} of a text of {len(owner)} characters")
             value = getattr(owner, name)
             return names.guarded(name, value) if callable(value) else value
     raise Unsupported(f"the attribute {name} of a {type(owner).__name__}")

@@ -165,7 +165,7 @@ class Evaluator(Statements):
                 return self.call(function.value, args, kwargs)
             case Native():
                 given = [self.plain(each) for each in args]
-                return function.call(*given, **{name: self.plain(each) for name, each in kwargs.items()})
+                return self.counted(function.call(*given, **{name: self.plain(each) for name, each in kwargs.items()}))
             case Launcher():
                 return launching.launch(self, function, args, kwargs)
             case Layer():

@@ -29,10 +29,12 @@ from .values import (
     Record,
     Scope,
     Symbol,
+    TooLong,
     Unsupported,
 )
 
-_MAX_STEPS = 400_000  # of one call
+_MAX_STEPS, _MAX_STEPS_OF_ALL = 100_000, 600_000  # of one call, of all calls of a candidate
+_ITEMS_OF_STEP = 8  # items of a new list or text that count as one step
 BINARY: Mapping[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and_", ast.BitOr: "or_",
@@ -61,7 +63,7 @@ class Expressions(ABC):
         self.called: set[ast.AST] = set()
         self.evaluated: set[ast.AST] = set()
         self.sides: dict[ast.AST, set[bool]] = {}
-        self._steps = 0
+        self._steps = self._steps_of_all = 0
 
     @abstractmethod
     def call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -91,10 +93,18 @@ class Expressions(ABC):
     def path(self, node: ast.AST) -> str:
         """The path of an imported name, or of what it holds; "" for other expressions."""
 
-    def _count(self) -> None:
-        self._steps += 1
-        if self._steps > _MAX_STEPS:
-            raise Unsupported(f"over {_MAX_STEPS} steps")
+    def count(self, steps: int = 1) -> None:
+        """Count steps of the evaluation. Raises: TooLong."""
+        self._steps += steps
+        self._steps_of_all += steps
+        if self._steps > _MAX_STEPS or self._steps_of_all > _MAX_STEPS_OF_ALL:
+            raise TooLong(f"over {_MAX_STEPS} steps in a call, or {_MAX_STEPS_OF_ALL} in all")
+
+    def counted(self, value: Any) -> Any:
+        """A new value, of which a list or text counts by its length. Raises: TooLong."""
+        if isinstance(value, str | list | tuple | dict):
+            self.count(len(value) // _ITEMS_OF_STEP)
+        return value
 
     def plain(self, value: Any) -> Any:
         """A value as Python's functions take it: evaluated functions as callables, layers and named tuples as items."""
@@ -147,7 +157,7 @@ class Expressions(ABC):
 
     def expression(self, node: ast.expr, scope: Scope) -> Any:
         """The value of an expression. Raises: Raised, Unsupported."""
-        self._count()
+        self.count()
         match node:
             case ast.Constant():
                 return node.value
@@ -164,7 +174,9 @@ class Expressions(ABC):
             case ast.BinOp():
                 left, right = self.expression(node.left, scope), self.expression(node.right, scope)
                 name = BINARY[type(node.op)]
-                return names.arithmetic(name, getattr(operator, name), self.plain(left), self.plain(right))
+                return self.counted(
+                    names.arithmetic(name, getattr(operator, name), self.plain(left), self.plain(right))
+                )
             case ast.UnaryOp():
                 return self._unary(node, scope)
             case ast.BoolOp():
@@ -226,7 +238,8 @@ class Expressions(ABC):
         found: list[Any] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
-                found += self.iterate(self.expression(node.value, scope))
+                found += names.drained(self.iterate(self.expression(node.value, scope)))
+                self.count(len(found) // _ITEMS_OF_STEP)
             else:
                 found.append(self.expression(node, scope))
         return found
@@ -344,7 +357,7 @@ class Expressions(ABC):
                 parts.append(str(value))
             else:
                 raise Unsupported("a format of text")
-        return "".join(parts)
+        return str(self.counted("".join(parts)))
 
 
 _VIEWS: tuple[type, ...] = tuple(type(getattr({}, name)()) for name in ("keys", "values", "items"))

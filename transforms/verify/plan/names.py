@@ -8,7 +8,7 @@ import importlib
 import itertools
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -20,7 +20,9 @@ from .recording import ERRORS, as_device, call_torch
 from .values import Config, Descriptor, Device, Native, Raised, Symbol, Unsupported
 
 PROCESSORS = 132  # of the GPU that guests simulate
-_MOST = 1_000_000  # items of a range, or of a repeated list
+_MOST = 100_000  # items of a list, a range or a text that a function takes or makes
+_MOST_OF_MATH = 1000  # for factorials and the like
+_MOST_PARTS = 10_000  # of a tensor that is taken apart
 _MOST_BITS = 4096  # of a number
 _PLAIN = (torch.dtype, torch.memory_format, torch.layout, float)
 
@@ -48,10 +50,9 @@ class Default:
 def guarded(name: str, function: Callable[..., Any]) -> Native:
     """A function of Python. What it raises, the candidate raises."""
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        for each in args:
-            if isinstance(each, range) and len(each) > _MOST:
-                raise Unsupported(f"a range of {len(each)} numbers")
+    def call(*given: Any, **kwargs: Any) -> Any:
+        args = [drained(each) if hasattr(each, "__next__") else each for each in given]
+        _check_small(name, args)
         try:
             return function(*args, **kwargs)
         except ERRORS as error:
@@ -60,6 +61,31 @@ def guarded(name: str, function: Callable[..., Any]) -> Native:
             raise Raised(f"{type(error).__name__}: {error}") from error
 
     return Native(name, call)
+
+
+def drained(values: Iterator[Any]) -> list[Any]:
+    """The items of an iterator. Raises: Unsupported: there are too many."""
+    found = list(itertools.islice(values, _MOST + 1))
+    if len(found) > _MOST:
+        raise Unsupported(f"over {_MOST} items")
+    return found
+
+
+def _check_small(name: str, args: Sequence[Any]) -> None:
+    """Raises: Unsupported: a function of Python would take long, or make much, for these arguments."""
+    for each in args:
+        if isinstance(each, torch.Tensor):
+            too_large = name in _ITERATE and each.ndim > 0 and each.shape[0] > _MOST_PARTS
+        elif isinstance(each, int):
+            too_large = name in _GROW and abs(each) > _MOST_OF_MATH
+        else:
+            too_large = isinstance(each, str | list | tuple | dict | range) and len(each) > _MOST
+        if too_large:
+            raise Unsupported(f"{name} of so large a value")
+
+
+_ITERATE = frozenset("all any enumerate list max min reversed sorted sum tuple zip extend".split())
+_GROW = frozenset(("pow", "math.factorial", "math.comb", "math.perm", "math.pow", "operator.mul", "itertools.repeat"))
 
 
 def arithmetic(name: str, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
@@ -76,12 +102,18 @@ def arithmetic(name: str, function: Callable[[Any, Any], Any], left: Any, right:
     ):
         raise Unsupported(f"a number of over {_MOST_BITS} bits")
     for items, count in ((left, right), (right, left)):
-        if isinstance(items, str | tuple | list) and isinstance(count, int) and len(items) * count > _MOST:
-            raise Unsupported(f"over {_MOST} items")
+        if isinstance(items, str | tuple | list):
+            other = len(items) * count if isinstance(count, int) else len(items) + _length(count)
+            if other > _MOST:
+                raise Unsupported(f"over {_MOST} items")
     try:
         return function(left, right)
     except ERRORS as error:
         raise Raised(f"{type(error).__name__}: {error}") from error
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | tuple | list) else 0
 
 
 _ARITHMETIC = (bool, int, float, complex, str, tuple, list, dict, torch.Tensor)

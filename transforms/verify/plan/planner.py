@@ -56,6 +56,10 @@ class Planner:
             self._plans[call] = self._plan(call)
         return self._plans[call]
 
+    def has(self, call: PlannedCall) -> bool:
+        """True if the call was planned."""
+        return call in self._plans
+
     def _plan(self, call: PlannedCall) -> Plan:
         inputs = [_input(each, call.strided) for each in call.inputs]
         recording = Recording()

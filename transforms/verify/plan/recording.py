@@ -24,6 +24,8 @@ _VALUES = dict.fromkeys(("zeros", "zeros_like", "new_zeros", "zero_"), 0)
 _VALUES |= dict.fromkeys(("ones", "ones_like", "new_ones"), 1)
 # Functions that take a device where no tensor gives it.
 _FACTORIES = tables.ALLOCATION.names | tables.CONSTRUCTOR.names
+_PARTS = frozenset("chunk hsplit vsplit dsplit split tensor_split unbind unsafe_chunk unsafe_split".split())
+_MOST_PARTS = 10_000
 _ALIKE = frozenset(
     f"aten::{name}" for name in ("clone", "empty_like", "full_like", "ones_like", "zeros_like", "_to_copy")
 )
@@ -146,6 +148,8 @@ def call_torch(path: str, function: Callable[..., Any], args: Sequence[Any], kwa
     given = list(tensors_of([args, kwargs]))
     if path in _FACTORIES and (not given or device is not None):
         kwargs["device"] = "meta"
+    if name in _PARTS and any(max(each.shape, default=0) > _MOST_PARTS for each in given):
+        raise Unsupported(f"{name} of a tensor into over {_MOST_PARTS} parts")
     if method and name in ("to", "cuda", "cpu") and len(args) == 1 and not kwargs.keys() - {"non_blocking", "copy"}:
         function, kwargs = _itself, {}
     try:

@@ -46,7 +46,7 @@ class Statements(Expressions):
 
     def statements(self, body: Iterable[ast.stmt], scope: Scope) -> None:
         for node in body:
-            self._count()
+            self.count()
             self.evaluated.add(node)
             self._statement(node, scope)
 
@@ -95,7 +95,7 @@ class Statements(Expressions):
 
     def _loop(self, node: ast.For | ast.While, values: Iterator[Any], scope: Scope) -> None:
         for value in values:
-            self._count()
+            self.count()
             if isinstance(node, ast.For):
                 self.assign(node.target, value, scope)
             try:
@@ -114,9 +114,8 @@ class Statements(Expressions):
         match node.target:
             case ast.Name():
                 old = self._name(node.target, scope)
-                scope.names[node.target.id] = names.arithmetic(
-                    in_place, function, old, self.expression(node.value, scope)
-                )
+                changed = names.arithmetic(in_place, function, old, self.expression(node.value, scope))
+                scope.names[node.target.id] = self.counted(changed)
             case ast.Subscript():
                 owner, index = self.expression(node.target.value, scope), self.expression(node.target.slice, scope)
                 value = names.arithmetic(
@@ -135,7 +134,7 @@ class Statements(Expressions):
             case ast.Name():
                 scope.names[target.id] = value
             case ast.Tuple() | ast.List():
-                self._unpack(target.elts, [*self.iterate(value)], scope)
+                self._unpack(target.elts, names.drained(self.iterate(value)), scope)
             case ast.Subscript():
                 owner = self.expression(target.value, scope)
                 self._set_item(owner, self.expression(target.slice, scope), value)

@@ -14,6 +14,10 @@ class Unsupported(Exception):
     """The evaluator does not support a construct, or has no value of it: there is no plan."""
 
 
+class TooLong(Unsupported):
+    """The evaluation takes more steps than its limit."""
+
+
 class Raised(Exception):
     """The candidate raises an exception."""
 

@@ -146,6 +146,13 @@ def test_a_plan_raises_where_python_would(body: str, message: str) -> None:
         ("while True:\n    pass", "steps"),
         ("return 10 ** 10 ** 10", "bits"),
         ("return [0] * 10 ** 9", "items"),
+        ("p = [1]\nwhile True:\n    p += p", "items"),
+        ("p = []\nwhile True:\n    p += [[0] * 50_000]", "steps"),
+        ("s = 'a'\nwhile True:\n    s = s + s", "items"),
+        ("import_ = [*range(10 ** 9)]", "items"),
+        ("return math.factorial(10 ** 6)", "so large"),
+        ("return x.expand(10 ** 9, 3, 5).unbind(0)", "parts"),
+        ("return [*zip(x.expand(10 ** 9, 3, 5))]", "so large"),
         ("f = lambda g: g(g)\nreturn f(f)", "nested"),
     ],
 )
