@@ -37,8 +37,8 @@ def test_what_is_shown_runs(
     assert capsys.readouterr().out.strip()
 
 
-def test_pandas_polars_and_duckdb_are_shown() -> None:
-    assert {"datasets", "pandas", "polars", "DuckDB", "As records"} <= {name for name, found in BLOCKS.items() if found}
+def test_pandas_and_duckdb_are_shown() -> None:
+    assert {"datasets", "pandas", "DuckDB", "As records"} <= {name for name, found in BLOCKS.items() if found}
 
 
 def test_every_config_and_version_is_documented() -> None:
