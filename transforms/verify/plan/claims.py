@@ -303,6 +303,9 @@ class _Conditions:
         return bool(names - {"self"} - self._file.names - self._source.imported.keys() - _BUILTINS)
 
     def _note(self, node: ast.expr, side: bool) -> None:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self._note(node.operand, not side)
+            return
         text = ast.unparse(node)
         text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
         self.notes.append(f"line {node.lineno}: verified only {'where' if side else 'unless'} {text}")
