@@ -14,10 +14,13 @@ path of a layer of `torch.nn`. A value is None, a boolean, an integer, a string,
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.jit import KernelInterface
 
 from .launch_log import entries
 
@@ -82,16 +85,18 @@ class _Snapshot:
                 return {type(value).__name__: [self.value(each) for each in value]}
             case dict() if type(value) is dict:
                 return {"dict": [[self.value(key), self.value(each)] for key, each in value.items()]}
-        if self._is_own(value):  # a function, a kernel or a class
-            return {"global": value.__name__}
+        function = value
+        while isinstance(function, KernelInterface | InterpretedFunction):  # a kernel, or its tuner
+            function = function.fn
+        if isinstance(function, FunctionType | type) and self._is_own(function):
+            return {"global": function.__name__}
         if self._is_own(type(value)) and hasattr(value, "__dict__"):
             return {"record": [type(value).__name__, self._pairs(vars(value))]}
         return {"other": type(value).__name__}
 
-    def _is_own(self, value: Any) -> bool:
+    def _is_own(self, value: FunctionType | type) -> bool:
         """True for a function or class that stands at the top of the candidate's file."""
-        name = getattr(value, "__qualname__", None)
-        return isinstance(name, str) and name.isidentifier() and getattr(value, "__module__", "") == self._namespace
+        return value.__module__ == self._namespace and value.__qualname__.isidentifier()
 
     def _pairs(self, values: dict[str, Any]) -> list[list[Any]]:
         return [[name, self.value(value)] for name, value in values.items()]
