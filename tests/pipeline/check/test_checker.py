@@ -70,6 +70,14 @@ def test_as_given_checks_the_given_sizes_alone() -> None:
     assert verdict.sizes == (((6, 40),),)
 
 
+def test_branches_that_no_call_took_are_named(checker: Checker) -> None:
+    verdict = checker.check(SCALE, kernel("if not x.is_contiguous():\n            x = x.contiguous()"))
+    assert verdict and [note.partition(": ")[2] for note in verdict.narrowed] == [
+        "verified only where x.is_contiguous()"
+    ]
+    assert not checker.check(SCALE, KERNEL).narrowed
+
+
 def test_a_kernel_for_one_size_is_rejected_at_others(checker: Checker) -> None:
     verdict = checker.check(SCALE, kernel("assert x.shape == (6, 40)"))
     assert verdict.reason == "does_not_run" and "as-given checks its own alone" in verdict.note
