@@ -49,7 +49,8 @@ def said(ended: Ended, status: int = 1) -> str:
     assert "Traceback" not in ended.err
     lines = ended.err.splitlines()
     assert lines and lines[-1].startswith("kernelquarry: "), lines
-    assert not [line for line in lines[:-1] if not line.startswith(("read ", "mine ", "probe "))], "more than one line"
+    bars = ("read ", "scan ", "mine ", "probe ")
+    assert not [line for line in lines[:-1] if not line.startswith(bars)], "more than one line"
     return lines[-1].removeprefix("kernelquarry: ")
 
 

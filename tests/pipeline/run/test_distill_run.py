@@ -25,11 +25,11 @@ BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def teach(request: dict[str, Any], number: int) -> Said:
-    """Reply without a kernel first; after the rejection, reply with the kernel of the prompt and one more line."""
+    """Reply without a kernel first; after the rejection, reply with the prompt's kernel and a name for a number."""
     shown = BLOCK.findall(request["messages"][1]["content"])[1]
     if len(request["messages"]) == 2:
         return Said("```python\nimport os\n```")
-    code = shown.replace("class ModelNew", "ANSWER = 42\n\n\nclass ModelNew")
+    code = shown.replace("num_warps=8", "num_warps=WARPS").replace("class ModelNew", "WARPS = 8\n\n\nclass ModelNew")
     return Said(f"```python\n{code}```")
 
 
@@ -73,7 +73,7 @@ def test_models_add_pairs_with_their_provenance(folder: Path, endpoint: Scripted
         (distillation,) = pair.distillation
         assert [turn.reason for turn in distillation.turns] == ["no_code", ""]
         assert distillation.terms == "permits" and distillation.cost_usd == pytest.approx(240e-6)
-        assert "ANSWER = 42" in pair.triton_code and "near_lowered" in pair.marks
+        assert "WARPS = 8" in pair.triton_code and "near_lowered" in pair.marks
     conversations = rows(folder, "multiturn", Conversation)
     assert [len(row.messages) for row in conversations] == [5, 5]
     assert [row.reasons for row in conversations] == [("no_code", "")] * 2

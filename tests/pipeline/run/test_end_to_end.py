@@ -115,7 +115,8 @@ def test_verbose_gives_a_line_a_decision(built: Built) -> None:
     assert any(re.match(r"read .*/large\.py dropped too_large: 10000000 bytes$", line) for line in lines)
     assert "apitools" not in built.ended.err and "Traceback" not in built.ended.err
     ended = [line for line in lines if " left: " not in line]  # which a slow machine says in between
-    assert len(ended) == sum(count.entered for m in built.manifests() for count in m.counts) + len(STAGES)
+    bars = sum(max(len(manifest.counts), 1) for manifest in built.manifests())
+    assert len(ended) == sum(count.entered for m in built.manifests() for count in m.counts) + bars
 
 
 def test_a_second_run_has_nothing_to_do(built: Built, tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_stages_run_one_by_one_give_the_same(built: Built, tmp_path: Path, invok
         ended = invoke(name, root, *(("--corpus", built.folder / "layers") if name == "read" else ()))
         assert ended.status == 0
         assert ended.out.splitlines() == [count.summary() for count in manifest.counts]
-        assert ended.err.startswith(f"{name} ")
+        assert re.search(rf"^{name} ", ended.err, re.MULTILINE)
     assert invoke("split", root).out.splitlines()[-1] == "split: nothing to do"
     assert invoke("dataset", built.folder / "layers", "--out", root).status == 0
     assert dataset_bytes(root) == dataset_bytes(built.root)

@@ -24,7 +24,10 @@ _VALUES = dict.fromkeys(("zeros", "zeros_like", "new_zeros", "zero_"), 0)
 _VALUES |= dict.fromkeys(("ones", "ones_like", "new_ones"), 1)
 # Functions that take a device where no tensor gives it.
 _FACTORIES = tables.ALLOCATION.names | tables.CONSTRUCTOR.names
-_PARTS = frozenset("chunk hsplit vsplit dsplit split tensor_split unbind unsafe_chunk unsafe_split".split())
+# Functions that take a tensor apart, and the parameter that says into how many parts, at which places or of which size.
+_PARTS = dict.fromkeys(("hsplit", "vsplit", "dsplit", "split"), "split_size_or_sections")
+_PARTS |= dict.fromkeys(("chunk", "unsafe_chunk"), "chunks")
+_PARTS |= {"tensor_split": "indices_or_sections", "unsafe_split": "split_size", "unbind": "dim"}
 _MOST_PARTS = 10_000
 _ALIKE = frozenset(
     f"aten::{name}" for name in ("clone", "empty_like", "full_like", "ones_like", "zeros_like", "_to_copy")
@@ -148,8 +151,8 @@ def call_torch(path: str, function: Callable[..., Any], args: Sequence[Any], kwa
     given = list(tensors_of([args, kwargs]))
     if path in _FACTORIES and (not given or device is not None):
         kwargs["device"] = "meta"
-    if name in _PARTS and any(max(each.shape, default=0) > _MOST_PARTS for each in given):
-        raise Unsupported(f"{name} of a tensor into over {_MOST_PARTS} parts")
+    if name in _PARTS and given:
+        _refuse_many_parts(name, given[0], args, kwargs)
     if method and name in ("to", "cuda", "cpu") and len(args) == 1 and not kwargs.keys() - {"non_blocking", "copy"}:
         function, kwargs = _itself, {}
     try:
@@ -161,6 +164,22 @@ def call_torch(path: str, function: Callable[..., Any], args: Sequence[Any], kwa
             raise Unsupported(f"{path} depends on values: {error}") from error
         raise Raised(f"{type(error).__name__}: {error}") from error
     return _placed(result, given, device)
+
+
+def _refuse_many_parts(name: str, tensor: Tensor, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuse to take a tensor apart into more views than a kernel has use for."""
+    number = args[1] if len(args) > 1 else kwargs.get(_PARTS[name], 0)
+    longest = max(tensor.shape, default=0)
+    if not isinstance(number, int):
+        parts = len(number) + 1  # sizes or ends
+    elif name == "unbind":
+        parts = tensor.shape[number] if -tensor.dim() <= number < tensor.dim() else 0
+    elif name in ("split", "unsafe_split"):
+        parts = longest // max(number, 1)
+    else:
+        parts = min(number, longest)
+    if parts > _MOST_PARTS:
+        raise Unsupported(f"{name} of a tensor into over {_MOST_PARTS} parts")
 
 
 def _itself(tensor: Tensor) -> Tensor:

@@ -152,6 +152,8 @@ def test_a_plan_raises_where_python_would(body: str, message: str) -> None:
         ("import_ = [*range(10 ** 9)]", "items"),
         ("return math.factorial(10 ** 6)", "so large"),
         ("return x.expand(10 ** 9, 3, 5).unbind(0)", "parts"),
+        ("return x.expand(10 ** 9, 3, 5).split(2)", "parts"),
+        ("return x.expand(10 ** 9, 3, 5).chunk(chunks=10 ** 8)", "parts"),
         ("return [*zip(x.expand(10 ** 9, 3, 5))]", "so large"),
         ("f = lambda g: g(g)\nreturn f(f)", "nested"),
     ],
