@@ -18,21 +18,21 @@ from .kernel_rules import check_kernels
 __all__ = ["Outside", "check"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Outside:
-    """The first construct of a source that is outside of the language."""
+    """A construct of a source that is outside of the language."""
 
     line: int  # 0: the whole file, or the constructor's arguments
     what: str  # the construct
-    instead: str  # what to write instead
+    instead: str  # what to write instead; empty if the construct fails in Python or Triton too
 
     def __str__(self) -> str:
         where = f"line {self.line}: " if self.line else ""
-        return f"{where}{self.what} is outside of the language: {self.instead}"
+        return f"{where}{self.what}" + (f" is outside of the language: {self.instead}" if self.instead else "")
 
 
 def check(code: str, arguments: str = "") -> Outside | None:
-    """The first construct in `code` outside of the language; None if there is none.
+    """The first construct in `code` that fails, or else the first outside of the language; None if there is neither.
 
     Args:
         arguments: source of the constructor's arguments, which may use what a constructor may.
@@ -44,7 +44,8 @@ def check(code: str, arguments: str = "") -> Outside | None:
         return Outside(line, f"text that does not parse ({error})", "write one file of Python")
     definitions = Definitions(source)
     found = [*check_host(definitions), *check_kernels(definitions)]
-    return min((_outside(source, *each) for each in found), default=None)
+    every = (_outside(source, *each) for each in found)
+    return min(every, key=lambda outside: (outside.instead != "", outside.line, outside.what), default=None)
 
 
 def _outside(source: Source, node: ast.AST, what: str, instead: str) -> Outside:

@@ -12,9 +12,11 @@ from . import tables
 from .definitions import Context, Definitions, Function, Kind
 from .scopes import arguments, defaults, is_local, is_stored, passed
 
-Found = tuple[ast.AST, str, str]  # a node, what it is, and what to write instead
+Found = tuple[ast.AST, str, str]  # a node, what it is, and what to write instead: "" if it fails in any case
 
 _NAMES = "use a name that the language lists"
+_READS = frozenset({"item", "tolist", "numpy"})  # methods that copy values to the host
+_TUNERS = frozenset({"triton.autotune", "triton.heuristics"})
 _GPU_PROPERTIES = ("torch.cuda.get_device_properties", "triton.runtime.driver.active.get_current_target")
 _BUILTINS = tables.BUILTINS.names | tables.TYPES.names | tables.EXCEPTIONS.names
 _ANNOTATIONS = (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant, ast.BinOp)
@@ -228,6 +230,8 @@ class Body:
             return
         parent, kind = self._parents[node], self._file.kind(self._file.classes[node.id])
         called = isinstance(parent, ast.Call) and parent.func is node
+        if kind is Kind.MODULE and self._context is Context.CONSTRUCTOR and isinstance(parent, ast.Call):
+            return  # called, or an argument of a function that makes layers
         if called and kind is Kind.MODULE and self._context is Context.CALL:
             yield node, f"a module {node.id} that is made in a call", "make it in the constructor"
         elif kind is Kind.AUTOGRAD and not (isinstance(parent, ast.Attribute) and parent.attr == "apply"):
@@ -261,7 +265,7 @@ class Body:
         elif made in _GPU_PROPERTIES and name not in tables.GPU_ATTRIBUTES:
             yield node, f"the GPU's {name}", "use multi_processor_count"
         elif made not in _GPU_PROPERTIES and not self._may_read(node):
-            yield node, f"the attribute {name}", _NAMES
+            yield node, f"the attribute {name}", "load the value in a kernel" if name in _READS else _NAMES
         yield from self.expression(owner)
 
     def _may_read(self, node: ast.Attribute) -> bool:
@@ -335,7 +339,9 @@ def check_decorator(file: Definitions, node: ast.expr) -> Iterator[Found]:
     """A decorator of a function, without its arguments."""
     made = node.func if isinstance(node, ast.Call) else node
     path = file.source.path(made) or ast.unparse(made)
-    if path not in tables.CONTEXTS.names | {"functools.wraps"} and path not in file.functions:
+    if path in _TUNERS:
+        yield node, f"{ast.unparse(made)} decorates a function without @triton.jit", ""
+    elif path not in tables.CONTEXTS.names | {"functools.wraps"} and path not in file.functions:
         yield node, f"the decorator {ast.unparse(made)}", "call the function by name"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 
 from ..lint.parsed_source import root
@@ -11,6 +12,12 @@ from .body_rules import Body, Found, named
 from .definitions import Context, Definitions, Function
 from .scopes import arguments, passed, stored
 
+_LISTED = "use the functions of triton.language that the language lists"
+# Names of triton.language that are outside of the language; it has no others.
+_UNLISTED = frozenset(
+    "TRITON_MAX_TENSOR_NUMEL condition constexpr_type core inline_asm_elementwise philox_impl random semantic standard "
+    "str_to_ty target_info tensor_descriptor_base tensor_descriptor_type tuple tuple_type void".split()
+)
 _DECORATORS = frozenset(("triton.jit", "triton.autotune", "triton.heuristics"))
 _MODULES = frozenset(("triton", "triton.language", "triton.language.extra", "triton.language.extra.cuda", "math"))
 _FUNCTIONS = frozenset(("triton.cdiv", "triton.next_power_of_2", "torch"))
@@ -60,6 +67,9 @@ def _check_name(node: ast.Name, file: Definitions) -> Iterator[Found]:
     constant = name in file.constants and file.is_constant(file.constants[name])
     builtin = name in tables.KERNEL_BUILTINS and not path and name not in file.names
     if not (name in file.kernels or constant or builtin or (path and _is_known(path))):
+        if not (path or name in file.names or name in vars(builtins) or name.startswith("__")):
+            yield node, f"{name} in a kernel is not defined", ""
+            return
         what = f"the global {name}" if name in file.names else path or f"the name {name}"
         yield node, f"{what} in a kernel", "pass it as an argument, or make it a constant"
 
@@ -67,12 +77,19 @@ def _check_name(node: ast.Name, file: Definitions) -> Iterator[Found]:
 def _check_attribute(node: ast.Attribute, file: Definitions, local: set[str]) -> Iterator[Found]:
     name = node.attr
     if path := "" if root(node) in local else file.source.path(node):
-        if not _is_known(path):
-            yield node, f"{path} in a kernel", "use triton.language"
+        if path.startswith("triton.language.") and not _exists(path):
+            yield node, f"Triton has no {path}", ""
+        elif not _is_known(path):
+            yield node, f"{path} in a kernel", _LISTED
     elif name not in tables.KERNEL_ATTRIBUTES.names and (
         name.startswith("_") or name in _OF_COMPILERS or root(node) not in local
     ):
-        yield node, f"the attribute {name} in a kernel", "use triton.language"
+        yield node, f"the attribute {name} in a kernel", _LISTED
+
+
+def _exists(path: str) -> bool:
+    name = path.split(".")[2]
+    return name in tables.LANGUAGE.names | _UNLISTED | {"extra", "math"} or name.startswith("_")
 
 
 def _is_known(path: str) -> bool:

@@ -24,5 +24,6 @@ def source_rejection(code: str, init_args: str = "", extern_ops: Collection[str]
     if _NO_FILE & {finding.rule for finding in findings}:
         return Reason.NO_CODE, evidence
     if outside := check(code, init_args):
-        return Reason.OUTSIDE_LANGUAGE, str(outside)[:_EVIDENCE]
+        reason = Reason.OUTSIDE_LANGUAGE if outside.instead else Reason.DOES_NOT_RUN
+        return reason, str(outside)[:_EVIDENCE]
     return (Reason.OUTPUT_NOT_FROM_KERNEL, evidence) if findings else None
