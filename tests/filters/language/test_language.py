@@ -99,6 +99,7 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"init": "self.tied = nn.Linear(3, 3); self.layers[0].weight = self.tied.weight"},
         {"init": "self.register_buffer('table', torch.arange(4).float().cos())"},
         {"init": "self.act = lambda x: x"},
+        {"top": "class Block(nn.Module):\n    pass", "init": "self.layers.append(self.helper(Block)())"},
         {"kernel": "value = tl.where(value > 0, value, tl.math.exp(value))"},
         {"top": "def rows_of(x, count=4):\n    return x.shape[0] // count"},
         {"top": "from collections.abc import Sequence"},
@@ -109,6 +110,19 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
 )
 def test_code_that_is_inside(parts: dict[str, str]) -> None:
     assert read(**parts) == ""
+
+
+@pytest.mark.parametrize(
+    ("parts", "what"),
+    [
+        ({"kernel": "value = tl.tanh(value)"}, "line 18: Triton has no triton.language.tanh"),
+        ({"kernel": "value = value * weight"}, "line 18: weight in a kernel is not defined"),
+        ({"top": "@triton.autotune(configs=[], key=[])\ndef launch(x):\n    return x"}, "decorates a function without"),
+    ],
+)
+def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what: str) -> None:
+    found = check(FILE.format(**dict.fromkeys(("top", "kernel", "init"), "pass") | {"body": "import os"} | parts))
+    assert found is not None and not found.instead and what in str(found)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +150,8 @@ def test_code_that_is_inside(parts: dict[str, str]) -> None:
         ({"init": "self.grad_fn = 1"}, "attribute called grad_fn"),
         ({"init": "self.items = zip([1], [2])"}, "zip that is kept"),
         ({"init": "self.add = self.sizes.append"}, "as a value"),
+        ({"top": "class Block(nn.Module):\n    pass", "init": "self.block = Block"}, "the class Block as a value"),
+        ({"top": "class Block(nn.Module):\n    pass", "body": "self.helper(Block)"}, "the class Block as a value"),
         ({"init": "made.append(1)"}, "change of made"),
         ({"init": "calls = []; self.count = lambda: calls.append(1)"}, "change of calls"),
         ({"body": "x = [1 for self.count in (1, 2)]"}, "assignment to self.count"),

@@ -160,6 +160,18 @@ def test_a_kernel_that_could_exit_is_not_judged_and_the_next_is(checker: Checker
     assert checker.check(SCALE, KERNEL)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "evidence"),
+    [
+        ("tl.tanh(x * scale)", "line 14: Triton has no triton.language.tanh"),
+        ("tl.maximum(x * weight, 0.0)", "line 14: weight in a kernel is not defined"),
+    ],
+)
+def test_a_kernel_with_a_name_that_exists_nowhere_is_rejected(wrong: str, evidence: str, checker: Checker) -> None:
+    verdict = checker.check(SCALE, KERNEL.replace("tl.maximum(x * scale, 0.0)", wrong))
+    assert verdict.reason == "does_not_run" and verdict.evidence.startswith(evidence)
+
+
 def test_a_kernel_that_prints_a_verdict_is_judged_by_its_values(checker: Checker) -> None:
     printing = WRONG.replace("        out = torch", '        print("VERIFIED")\n        out = torch')
     assert checker.check(SCALE, printing).reason == "wrong_values"
@@ -195,6 +207,50 @@ def test_integers_keep_the_range_that_they_are_drawn_from(sandbox: Sandbox) -> N
     problem = read_problem(code, sandbox, GUEST, LIMITS, more_calls=2)
     assert [workload.tensors[1].high for workload in problem.workloads] == [1000] * 3
     assert len({workload.tensors[1].shape for workload in problem.workloads}) == 3
+
+
+RECURRENT = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, features: int, layers: int):
+        super().__init__()
+        self.gru = nn.GRU(features, features, layers)
+
+    def forward(self, x, h):
+        return self.gru(x, h)[0]
+
+
+def get_inputs():
+    return [torch.rand(2048, 4, 256), torch.rand(6, 4, 256)]
+
+
+def get_init_inputs():
+    return [256, 6]
+"""
+
+
+def test_a_recurrent_module_takes_seconds_at_any_length(sandbox: Sandbox) -> None:
+    problem = read_problem(RECURRENT, sandbox, dataclasses.replace(GUEST, cpu_s=15), LIMITS, more_calls=1)
+    assert len(problem.workloads) == 2
+    assert problem.given is not None and problem.given.tensors[0].shape == (2048, 4, 256)
+
+
+def test_inputs_and_buffers_are_on_the_gpu_of_the_parameters(sandbox: Sandbox) -> None:
+    code = module(forward="assert x.device == self.scale.device == self.shift.device; return x * self.scale")
+    code = code.replace(
+        "        self.scale", '        self.register_buffer("shift", torch.zeros(3))\n        self.scale'
+    )
+    assert read_problem(code, sandbox, GUEST, LIMITS).workloads
+
+
+@pytest.mark.parametrize(("draw", "high"), [("torch.rand", 1), ("torch.randn", 0)])
+def test_inputs_between_0_and_1_stay_there_where_others_are_not_finite(draw: str, high: int, sandbox: Sandbox) -> None:
+    code = module(get_inputs=f"return [{draw}(rows, columns)]", forward="return torch.log(x) * self.scale")
+    problem = read_problem(code, sandbox, GUEST, LIMITS, more_calls=1)
+    assert [workload.tensors[0].high for workload in problem.workloads] == [high] * 2
 
 
 def test_a_structure_that_draws_lack_is_named_and_no_rejection_relies_on_it(checker: Checker) -> None:

@@ -108,6 +108,13 @@ def is_on_host(tensor: Tensor) -> bool:
     return getattr(tensor, _MARK, False)
 
 
+def move_to_gpu(tensors: Iterable[Tensor]) -> None:
+    """Make tensors ones of the GPU, in place."""
+    for tensor in tensors:
+        if is_on_host(tensor):
+            delattr(tensor, _MARK)
+
+
 class OutOfReach(ValueError):
     """A kernel got a tensor that is not on the GPU; Triton raises a ValueError."""
 

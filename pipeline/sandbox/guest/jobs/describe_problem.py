@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ _NAME = "problem"
 _CAPS = (64, 256, 1024)  # of sizes of a problem that does not run without values
 _SLOW_S = 1.0  # CPU time of a forward, above which sizes shrink further
 _ROUNDS = 4
+_LOOPED = (12, 24)  # most sizes of two problems that are compared
 _ZEROS = 0.2  # share of zeros that draws of a dense input lack
 _SYMMETRIC = 16  # smallest symmetric matrix that is no chance
 
@@ -60,17 +62,19 @@ def _describe(request: ProblemRequest) -> ProblemReply:
     else:
         sizes = _check_source(code)
         given = _outline(code)
+        outlines = given is not None and not _loops(code, sizes) and given.census_without_values is not None
         if request.resize:
-            sizes, problem = _affordable(code, sizes, limits, given is not None)
+            sizes, problem = _affordable(code, sizes, limits, outlines)
         else:
-            problem = _as_given(code, given, limits)
-        calls = _other_calls(code, problem, sizes, limits, request.more_calls) if request.more_calls else []
+            problem = _as_given(code, given if outlines else None, limits)
+        more = request.more_calls
+        calls = _other_calls(code, problem, sizes, limits, outlines, more) if more else []
         operators = problem.census().operators
         given = problem if problem.code == code else given
     return ProblemReply(
         code=problem.code,
         init_args=problem.init_args,
-        calls=tuple(call.described() for call in (problem, *calls)),
+        calls=tuple(call.described(problem.needs_unit) for call in (problem, *calls)),
         state=tuple(_entry(entry) for entry in module_facts.state_specs(problem.module)),
         operators=tuple(sorted(operators)),
         given=given.described() if given else None,
@@ -81,8 +85,7 @@ def _describe(request: ProblemRequest) -> ProblemReply:
 
 def _as_given(code: str, outlined: _Problem | None, limits: SizeLimits) -> _Problem:
     """The problem at its own sizes. Raises: _Unfit: they exceed the limits."""
-    with _OnMeta():
-        cost = outlined.cost if outlined else None
+    cost = outlined.cost_without_values if outlined else None
     problem = None if cost and cost.exceeds(limits) else _Problem(code)
     if problem is None or problem.cost.exceeds(limits):
         raise _Unfit("the sizes as given are too large to run here")
@@ -126,6 +129,7 @@ class _Problem:
         self.tensors: list[Tensor] = []
         self._tree = _tree(inputs, self.tensors)
         self._bounds = [integers.bounds_of(value) for value in self.tensors]
+        fake_cuda.move_to_gpu([*self.tensors, *self.module.parameters(), *self.module.buffers()])
 
     def _attempt(self, what: str, call: Callable[[], Any]) -> Any:
         value, failure = attempt(call, self._file)
@@ -172,19 +176,64 @@ class _Problem:
     def shapes(self) -> list[torch.Size]:
         return [value.shape for value in self.tensors]
 
-    def described(self) -> ProblemCall:
+    @cached_property
+    def needs_unit(self) -> bool:
+        """True if the module is finite on its own inputs, which are between 0 and 1, and not on normal ones."""
+        floats = [value for value in self.tensors if value.is_floating_point() and value.numel()]
+        if not floats or not all(float(value.min()) >= 0 and float(value.max()) <= 1 for value in floats):
+            return False
+        seed(3)
+        normal = [torch.randn_like(value) if value.is_floating_point() else value.clone() for value in self.tensors]
+        try:
+            return _is_finite(self.call()) and not _is_finite(self.call(fill(self._tree, normal)))
+        except _Unfit:
+            return False
+
+    def described(self, unit: bool = False) -> ProblemCall:
+        """The call. With `unit`, its floating-point inputs are drawn between 0 and 1."""
         specs = tuple(
             InputSpec(tuple(value.shape), str(value.dtype).removeprefix("torch."), *bounds)
-            for value, bounds in zip(self.tensors, self._bounds, strict=True)
+            for value, bounds in zip(self.tensors, self._bounds_within(unit), strict=True)
         )
         return ProblemCall(specs, self._tree)
 
+    def _bounds_within(self, unit: bool) -> list[tuple[int, int]]:
+        return [
+            (0, 1) if unit and value.is_floating_point() else bounds
+            for value, bounds in zip(self.tensors, self._bounds, strict=True)
+        ]
+
     @property
     def cost(self) -> Cost:
+        return self._cost(self.census())
+
+    def _cost(self, census: module_facts.Census) -> Cost:
         parameters = sum(value.numel() for value in self.module.state_dict().values() if isinstance(value, Tensor))
-        census = self.census()
         elements = census.elements + sum(value.numel() for value in self.tensors)
         return Cost(parameters, elements, census.flops)
+
+    @property
+    def cost_or_none(self) -> Cost | None:
+        """The cost; None if a call raises."""
+        try:
+            return self.cost
+        except _Unfit:
+            return None
+
+    @property
+    def cost_without_values(self) -> Cost | None:
+        """The cost of a problem that was made without values; None if it does not run so."""
+        census = self.census_without_values
+        return self._cost(census) if census else None
+
+    @property
+    def census_without_values(self) -> module_facts.Census | None:
+        """The operators of one call without values; None if it does not run so."""
+        try:
+            with _OnMeta():
+                return self.census()
+        except (_Unfit, RuntimeError, NotImplementedError):
+            return None
 
 
 def _located(failure: Failure) -> str:
@@ -210,6 +259,10 @@ def _tensors_of(result: Any) -> list[Tensor]:
         return [result.clone()]
     items = result.values() if isinstance(result, dict) else result if isinstance(result, list | tuple) else ()
     return [tensor for item in items for tensor in _tensors_of(item)]
+
+
+def _is_finite(result: Any) -> bool:
+    return all(bool(value.isfinite().all()) for value in _tensors_of(result))
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -260,14 +313,24 @@ class _OnMeta(TorchFunctionMode):
 
 
 def _outline(code: str) -> _Problem | None:
-    """The problem without values, which costs little at any size; None if it does not run so."""
+    """The problem without values; None if it cannot be made so."""
     try:
         with _OnMeta():
             problem = _Problem(code)
-            problem.call()
     except (_Unfit, RuntimeError, NotImplementedError):
         return None
     return problem if all(value.is_meta for value in problem.tensors) else None
+
+
+def _loops(code: str, sizes: Sizes) -> bool:
+    """True if larger sizes give more contractions: a recurrent layer, say, which takes long even without values."""
+    counts = []
+    for most in _LOOPED:
+        outlined = _outline(with_sizes(code, capped(sizes, most)))
+        if outlined is None or (counted := outlined.census_without_values) is None:
+            return False
+        counts.append(counted.contractions)
+    return counts[0] < counts[-1]
 
 
 def _affordable(code: str, sizes: Sizes, limits: SizeLimits, outlines: bool) -> tuple[Sizes, _Problem]:
@@ -278,19 +341,21 @@ def _affordable(code: str, sizes: Sizes, limits: SizeLimits, outlines: bool) -> 
     """
     if not outlines and (fitting := _first_that_runs(code, sizes)):
         sizes = fitting
+    problem: _Problem | None = None
 
     def cost(other: Sizes) -> Cost | None:
         try:
             if not outlines:
                 return _Problem(with_sizes(code, other)).cost
-            outlined = _outline(with_sizes(code, other))
-            with _OnMeta():
-                return outlined.cost if outlined else None
         except _Unfit:
             return None
+        outlined = _outline(with_sizes(code, other))
+        return outlined.cost_without_values if outlined else None
 
     for _ in range(_ROUNDS):
-        sizes = shrink(sizes, cost, limits)
+        before, sizes = sizes, shrink(sizes, cost, limits)
+        if problem is not None and sizes == before:
+            break
         problem = _Problem(with_sizes(code, sizes))
         if (took_s := problem.check()) <= _SLOW_S:
             break
@@ -298,6 +363,7 @@ def _affordable(code: str, sizes: Sizes, limits: SizeLimits, outlines: bool) -> 
         share = _SLOW_S / took_s / 2
         elements = int(share * now.elements) if now else 0
         limits = SizeLimits(limits.parameters, min(limits.elements, elements), limits.flops)
+    assert problem is not None
     return sizes, problem
 
 
@@ -312,22 +378,31 @@ def _first_that_runs(code: str, sizes: Sizes) -> Sizes | None:
     return None
 
 
-def _other_calls(code: str, problem: _Problem, sizes: Sizes, limits: SizeLimits, number: int) -> list[_Problem]:
+def _other_calls(
+    code: str, problem: _Problem, sizes: Sizes, limits: SizeLimits, outlines: bool, number: int
+) -> list[_Problem]:
     """Calls of the same module at other sizes; `problem` has `sizes`."""
     cost = problem.cost
     double = SizeLimits(cost.parameters, 2 * max(limits.elements, cost.elements), 2 * max(limits.flops, cost.flops))
 
-    def at(other: Sizes) -> _Problem | None:
-        try:
-            found = _Problem(with_sizes(code, other))
-            same = found.init_args == problem.init_args and _shapes(found.module) == _shapes(problem.module)
-            if not same or found.shapes == problem.shapes or found.cost.exceeds(double):
-                return None
-        except _Unfit:
-            return None
-        return found
+    def fits(other: Sizes) -> bool:
+        outlined = _outline(with_sizes(code, other)) if outlines else None
+        found = outlined or _at(code, other)
+        if found is None or found.init_args != problem.init_args or _shapes(found.module) != _shapes(problem.module):
+            return False
+        costs = outlined.cost_without_values if outlined else found.cost_or_none
+        return found.shapes != problem.shapes and costs is not None and not costs.exceeds(double)
 
-    return [found for other in variations(sizes, lambda each: at(each) is not None, number) if (found := at(other))]
+    found = [_at(code, other) for other in variations(sizes, fits, number)]
+    return [call for call in found if call is not None and call.cost_or_none is not None]
+
+
+def _at(code: str, sizes: Sizes) -> _Problem | None:
+    """The problem with these sizes; None if it cannot be made."""
+    try:
+        return _Problem(with_sizes(code, sizes))
+    except _Unfit:
+        return None
 
 
 def _shapes(module: nn.Module) -> Mapping[str, Sequence[int]]:

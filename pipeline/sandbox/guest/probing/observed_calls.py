@@ -34,7 +34,7 @@ _MAX_CONSTRUCTIONS = 3  # of the user
 _MAX_CALLS = 30  # of each constructed user
 _MAX_OBSERVED = 4
 _MAX_INSTANCES = 64
-_MAX_ITEMS = 8  # of a list that is written as source
+_MAX_ITEMS = 32  # of a list that is written as source
 
 
 class NotRepresentable(Exception):
