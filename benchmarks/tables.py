@@ -12,6 +12,7 @@ from figures import ROOT
 
 from kernelquarry.filters import FILTERS
 from kernelquarry.filters.balance import CAPS, NAMES, REASONS
+from kernelquarry.filters.families import HELD_OUT_OPERATORS, HELD_OUT_PAIRS
 from kernelquarry.filters.lint.finding import Rule
 from kernelquarry.pipeline.dataset.columns import comments
 from kernelquarry.pipeline.publish.gates import GATES
@@ -57,6 +58,13 @@ def caps() -> str:
         ["cap", "most rows", "default", "reason"],
         [(f"`{name}`", about[name], f"{getattr(CAPS, name):,}", f"`{REASONS[name].value}`") for name in NAMES],
     )
+
+
+def held_out() -> str:
+    """The held-out families."""
+    pairs = [" and ".join(f"`{name}`" for name in sorted(pair)) for pair in HELD_OUT_PAIRS]
+    operators = [f"`{name}`" for name in sorted(HELD_OUT_OPERATORS)]
+    return table(["held out", "names"], [("operators", ", ".join(operators)), ("pairs", "; ".join(pairs))])
 
 
 def gates() -> str:
@@ -143,6 +151,7 @@ TABLES: dict[str, Callable[..., str]] = {
         reasons,
         filters,
         caps,
+        held_out,
         gates,
         lint_rules,
         probe_limits,

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+HELD_OUT = "test_"  # prefix of clusters that are for tests
 _HEX = 16  # 64 bits: a billion records collide with a probability under 3 %
 
 
@@ -35,9 +36,13 @@ def contamination_id(module: str) -> str:
     return f"con_{module.partition('_')[2]}"
 
 
-def cluster_id(members: list[str]) -> str:
-    """The id follows from the smallest member, so the order of members does not matter."""
-    return f"clu_{sha256(min(members))[:_HEX]}"
+def cluster_id(members: list[str], is_held_out: bool = False) -> str:
+    """The id follows from the smallest member, so the order of members does not matter.
+
+    Args:
+        is_held_out: True if the whole cluster is for tests, which the id then says.
+    """
+    return f"{HELD_OUT if is_held_out else 'clu_'}{sha256(min(members))[:_HEX]}"
 
 
 def chat_id(config: str, turns: Sequence[tuple[str, str]]) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
+from kernelquarry.filters.families import is_held_out
 from kernelquarry.pipeline.schema.ids import cluster_id
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -35,6 +36,7 @@ class Member:
     rank: tuple[Any, ...]
     form: Form
     eldest: str  # smallest id among the module and its dropped copies
+    is_held_out: bool = False  # for tests, by its operators
 
 
 def form_all(modules: Iterable[Probed]) -> list[Member | Errored]:
@@ -46,7 +48,8 @@ def _form(module: Probed) -> Member | Errored:
     signature = signature_of(paths_of(module.graph))
     try:
         form = form_of(module.python_code, module.behaviour, signature)
-        return Member(module.id, rank(module), replace(form, **_origin(module)), module.id)
+        form = replace(form, **_origin(module))
+        return Member(module.id, rank(module), form, module.id, is_held_out(module.operators))
     except (SyntaxError, RecursionError) as error:
         return Errored(module.id, type(error).__name__, str(error))
 
@@ -102,7 +105,7 @@ def _count_copies(forms: Sequence[Form]) -> Counter[str]:
 
 def name_cluster(cluster: Sequence[Member]) -> list[tuple[str, str]]:
     """(module id, cluster id) for each member. The cluster id also depends on members that were dropped as copies."""
-    name = cluster_id([member.eldest for member in cluster])
+    name = cluster_id([member.eldest for member in cluster], any(member.is_held_out for member in cluster))
     return [(member.id, name) for member in cluster]
 
 

@@ -1,11 +1,11 @@
-"""Assign splits by a hash of the cluster, so that no cluster is in two splits."""
+"""Assign splits by the id of the cluster, so that no cluster is in two splits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.ids import HELD_OUT, sha256
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Pair, Rejection
 
@@ -41,6 +41,8 @@ def with_split(row: R, shares: Shares = Shares()) -> R:
 
 def split_of(cluster: str, shares: Shares) -> str:
     """The split of a cluster, whatever the other rows are. A larger share of test removes no cluster from it."""
+    if cluster.startswith(HELD_OUT):
+        return "test"
     place = int(sha256(f"split:{cluster}")[:8], 16) / _STEPS
     if place < shares.test:
         return "test"

@@ -22,6 +22,7 @@ from kernelquarry.transforms.deduplicate.cluster import Components, link_similar
 from kernelquarry.transforms.deduplicate.compare_sources import rank
 from kernelquarry.transforms.similarity.form import COPIES, KIN, THRESHOLD, Form, Relation, form_of, similarity
 from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of
+from kernelquarry.transforms.split.assign_split import Shares, split_of
 
 OPERATORS = ("relu", "tanh", "sigmoid", "exp", "sin", "cos", "abs", "erf")
 
@@ -44,6 +45,7 @@ EXACT = LONG.replace("    def forward", "    # the same\n    def forward").repla
 RENAMED = re.sub(r"\bx(\d+)\b", r"value\1", LONG)
 NEAR = LONG.replace("torch.erf(x7)", "torch.tan(x7)")
 OTHER = chain("floor", "ceil", "frac", "sign")
+GRAPHS = ('[["input"],["aten.relu",[0]]]', '[["input"],["input"],["aten.view",[1]],["aten.clamp_min",[2]]]')  # kin
 
 
 def kept(outcomes: list[Outcome[Probed]]) -> list[Probed]:
@@ -82,6 +84,15 @@ def test_a_single_module_is_its_own_cluster() -> None:
     module = make()
     assert deduplicate([module]) == [Kept(replace(module, cluster=cluster_id([module.id])))]
     assert deduplicate([]) == []
+
+
+def test_a_cluster_with_a_held_out_operator_is_for_tests() -> None:
+    """Also the modules of the cluster that lack the operator."""
+    held_out = replace(make(LONG), graph=GRAPHS[0], operators=("aten.cumprod",))
+    modules = kept(deduplicate([held_out, replace(make(OTHER), graph=GRAPHS[1])]))
+    clusters = {module.cluster for module in modules}
+    assert len(modules) == 2 and len(clusters) == 1 and split_of(*clusters, Shares()) == "test"
+    assert split_of(*clusters, Shares(0, 0)) == "test"
 
 
 def test_the_cluster_id_depends_on_dropped_copies_too() -> None:
@@ -201,9 +212,6 @@ def test_modules_with_the_same_behaviour_are_copies() -> None:
     outcomes = deduplicate([one, same, other])
     (loss,) = dropped(outcomes)
     assert loss.reason is Reason.DUPLICATE_BEHAVIOUR and len(kept(outcomes)) == 2
-
-
-GRAPHS = ('[["input"],["aten.relu",[0]]]', '[["input"],["input"],["aten.view",[1]],["aten.clamp_min",[2]]]')
 
 
 @pytest.mark.parametrize(
