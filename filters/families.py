@@ -1,8 +1,8 @@
 """Operator families that no training row has: a row with one is a test row, whatever its cluster.
 
-The test split then tells what a trained model does with an operator, or with a pair of operators, that its training data
-lack. The lists are part of the dataset's contract: an entry that is added moves rows from the train split to the test
-split. Each is in less than 1 % of the modules that probe accepts from the corpus `tiny`, all together in 5 %.
+The test split then shows how a trained model handles an operator, or a pair of operators, that its training data lack.
+The lists are part of the dataset's contract: an entry that is added moves rows from the train split to the test split.
+Each is in less than 1 % of the modules that probe accepts from the corpus `tiny`, all together in 5 %.
 """
 
 from __future__ import annotations
