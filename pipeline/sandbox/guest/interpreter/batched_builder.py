@@ -46,6 +46,14 @@ class Divergent(Exception):
     """Programs that run together hold different values where Python needs one."""
 
 
+class TooLarge(Exception):
+    """A block is too large for the programs that run together."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"a block of {size} elements")
+        self.size = size
+
+
 def uniform(data: Array) -> Any:
     """The one scalar that all programs hold."""
     values = data.reshape(-1)
@@ -158,7 +166,7 @@ class BatchedBuilder(InterpreterBuilder):
         self.options = InterpreterOptions(sanitize_overflow=False)
         self.memory = Memory()
         self.programs: Array = np.zeros((1, 3), dtype=np.int32)  # coordinates of the programs of this pass
-        self.largest = 1  # elements of the largest block seen, for one program
+        self.most = 0  # elements of a block, for one program; 0: no limit
         self._owners: dict[int, bytes] = {}  # address -> the one program with atomics of scope `cta` there
 
     # -- the grid ----------------------------------------------------------------------------------
@@ -170,7 +178,8 @@ class BatchedBuilder(InterpreterBuilder):
         return TensorHandle(encode(data, dtype), dtype.scalar)
 
     def _block(self, data: Array, dtype: tl.dtype) -> TensorHandle:
-        self.largest = max(self.largest, data[0].size)
+        if 0 < self.most < data[0].size:
+            raise TooLarge(data[0].size)
         return TensorHandle(data, dtype.scalar)
 
     def binary_op(self, lhs: TensorHandle, rhs: TensorHandle, op: Callable[..., Array]) -> TensorHandle:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
-from types import SimpleNamespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,8 @@ from ..candidate import fake_cuda
 from ..candidate.launch_log import Launched, Order, bind, session, sizes
 from ..compiler import autotune
 from . import libdevice, reductions, type_cache
-from .batched_builder import Array, BatchedBuilder, Divergent, encode, uniform
+from .batched_builder import Array, BatchedBuilder, Divergent, TooLarge, encode, uniform
 
-FIRST_PROGRAMS = 8  # that run together before the size of their blocks is known
 PASS_ELEMENTS = 1 << 18  # of a block times the programs that run together: keeps the arrays in the cache
 
 
@@ -48,6 +47,7 @@ def install() -> None:
     # The result of an operator on a constant and a value is no constant.
     tl.constexpr.__new__ = lambda cls, value: value if isinstance(value, tl.tensor) else object.__new__(cls)
     interpreter.FunctionRewriter.ast_transformer = _Rewriter()
+    interpreter.FunctionRewriter.rewrite_ast = _rewritten(interpreter.FunctionRewriter.rewrite_ast)
     # The rewriter's calls name them: Triton copies its own globals into a kernel's.
     interpreter._logical, interpreter._counted, interpreter._extreme = _logical, _counted, _extreme
     TensorHandle.set_attr = _promised
@@ -98,6 +98,26 @@ class _Rewriter(interpreter.ASTTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
         return _call("not", [ast.Lambda(_NO_ARGUMENTS, node.operand)]) if isinstance(node.op, ast.Not) else node
+
+
+def _rewritten(rewrite: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`rewrite` a function once: a file that a guest loads again has the same functions."""
+    known: dict[tuple[CodeType, bytes], CodeType] = {}  # with positions, which equal code may lack
+
+    def once(self: Any) -> Any:
+        kernel = self.fn
+        key = kernel.__code__, kernel.__code__.co_linetable
+        if key not in known:
+            made = rewrite(self)
+            known[key] = made.__code__
+            return made
+        for name, value in vars(interpreter).items():
+            kernel.__globals__.setdefault(name, value)
+        made = FunctionType(known[key], kernel.__globals__, kernel.__name__, kernel.__defaults__, kernel.__closure__)
+        made.__kwdefaults__ = kernel.__kwdefaults__
+        return made
+
+    return once
 
 
 _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
@@ -189,7 +209,7 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
             return
         before = builder.memory.snapshot()
         try:
-            _together(kernel.fn, function, arguments, programs)
+            _together(kernel.fn, function, arguments, programs, before)
         except Divergent:
             _divergent.add(kernel.fn)
             builder.memory.restore(before)
@@ -204,23 +224,27 @@ def _ordered(programs: Array) -> Array:
     return programs[:: -1 if session.order is Order.REVERSE else 1]
 
 
-def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: Array) -> None:
-    """Run as many programs at once as fit a pass; in the first launch, few first, to measure their blocks.
+def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: Array, before: Any) -> None:
+    """Run as many programs at once as fit a pass, which the largest block decides.
 
     Programs of one pass run in lockstep, which hides dependencies between them. In another order than forward there are
     at least three passes, so that a dependency on an earlier program fails.
     """
-    start = 0
-    if kernel not in _largest:
-        builder.largest, builder.programs, start = 1, programs[:FIRST_PROGRAMS], FIRST_PROGRAMS
-        function(**arguments)
-        _largest[kernel] = builder.largest
-    step = max(1, PASS_ELEMENTS // _largest[kernel])
-    if session.order is not Order.FORWARD:
-        step = min(step, max(1, len(programs) // 3))
-    for first in range(start, len(programs), step):
-        builder.programs = programs[first : first + step]
-        function(**arguments)
+    least = 1 if session.order is Order.FORWARD else min(3, len(programs))
+    while True:
+        passes = max(least, -(-len(programs) * _largest.get(kernel, 1) // PASS_ELEMENTS))
+        try:
+            for part in np.array_split(programs, min(passes, len(programs))):
+                builder.programs = part
+                builder.most = PASS_ELEMENTS // len(part) if len(part) > 1 else 0
+                function(**arguments)
+            return
+        except TooLarge as block:
+            _largest[kernel] = block.size
+            builder.memory.restore(before)
+            builder.begin()
+        finally:
+            builder.most = 0
 
 
 def _one_by_one(function: Any, arguments: dict[str, Any], programs: Array) -> None:
