@@ -150,6 +150,23 @@ class Backward:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstructorSize:
+    """A size of the module's state that follows from the constructor's arguments and is a run-time argument."""
+
+    size: str  # as in guards, `state2_0`
+    word: str  # the argument that it equals; empty if it equals none
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """Other arguments of a module's constructor, with the calls and the state that they lead to."""
+
+    init_args: str  # Python source of a list
+    workloads: tuple[Workload, ...]
+    state: tuple[StateSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Lowered:
     """Inductor's raw source for a module, with the origin of each argument."""
 
@@ -162,6 +179,8 @@ class Lowered:
     guards: tuple[str, ...] = ()  # conditions on those sizes, see `transforms.workloads.guards`
     backward: tuple[Backward, ...] = ()  # at most one; its saved values then follow the results of `inductor_code`
     dtype: str = "float32"  # dtype that the module and its inputs were cast to; "float32": not cast
+    constructor_sizes: tuple[ConstructorSize, ...] = ()
+    constructions: tuple[Construction, ...] = ()  # for which the source is meant too
 
     @property
     def id(self) -> str:
@@ -192,6 +211,7 @@ class Candidate:
     training: bool = False  # computes gradients too, which are verified
     dtype: str = "float32"  # dtype that module, candidate and inputs are cast to; "float32": not cast
     autotuned: bool = False  # some kernels choose among several launch configurations
+    constructions: tuple[Construction, ...] = ()  # for which the candidate is meant too
 
     @property
     def id(self) -> str:

@@ -15,6 +15,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Candidat
 from .constructor.constructor_slice import slice_constructor
 from .forward.arguments import Argument, arguments, result, signature, size_word
 from .forward.autograd_function import render_function
+from .forward.call_guards import guards_of_calls
 from .forward.forward_body import Body, FileNames, Words
 from .kernel.triton_functions import LIBRARY, library_calls
 from .read.call_steps import Size, steps
@@ -50,10 +51,11 @@ def tidy(lowered: Lowered, autotuned: bool = False) -> Outcome[Candidate]:
             shape_general=lowered.shape_general,
             generator=lowered.generator,
             inductor_code="\n\n".join([lowered.inductor_code, *(half.inductor_code for half in lowered.backward)]),
-            guards=lowered.guards,
+            guards=guards_of_calls(lowered),
             training=bool(lowered.backward),
             dtype=lowered.dtype,
             autotuned=autotuned,
+            constructions=lowered.constructions,
         )
     )
 

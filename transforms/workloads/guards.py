@@ -1,7 +1,8 @@
 """Guards: conditions on the sizes of a call under which a candidate's kernels are correct.
 
 A guard is a Python condition in integer arithmetic, such as `input0_2 <= 31` or `input1_0 == input0_0`. The name
-`input0_1` is the size of axis 1 of the call's first tensor. A candidate with guards checks them in `forward`.
+`input0_1` is the size of axis 1 of the call's first tensor. A candidate with guards checks them in `forward`. Until
+`tidy`, a guard may also contain sizes of the module, such as `state2_0` for axis 0 of the tensor of the third binding.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 from kernelquarry.pipeline.schema.records import Workload
 
-_SIZE = re.compile(r"input(\d{1,4})_(\d{1,4})")
+_SIZE = re.compile(r"(input|state)(\d{1,4})_(\d{1,4})")
 _LONGEST = 500  # characters
 _ALLOWED = (
     ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Load,
@@ -44,10 +45,13 @@ def _is_allowed(node: ast.AST) -> bool:
     return isinstance(node, _ALLOWED)
 
 
-def size_at(name: str) -> tuple[int, int] | None:
-    """(tensor, axis) of a name such as `input0_1`; None for other names."""
+Place = tuple[str, int, int]  # "input" or "state", the index of the tensor, and its axis
+
+
+def size_at(name: str) -> Place | None:
+    """The place of a size with a name such as `input0_1`; None for other names."""
     match = _SIZE.fullmatch(name)
-    return (int(match[1]), int(match[2])) if match else None
+    return (match[1], int(match[2]), int(match[3])) if match else None
 
 
 def hold(guards: Iterable[str], workload: Workload) -> bool:

@@ -128,6 +128,64 @@ def test_relevant_assumptions_about_sizes_become_guards(
     assert record.guards == guards
 
 
+# Sizes that follow from the constructor
+
+X3 = [Call({"x": (4, 6, 32)}), Call({"x": (3, 5, 32)})]
+IMAGES = [Call({"x": (4, 8, 6, 5)}), Call({"x": (3, 8, 7, 9)})]
+TOKENS = [Call({"x": whole((4, 6), 50)}), Call({"x": whole((3, 5), 50)})]
+SCALE = "self.scale = nn.Parameter(torch.rand(dim))\nself.bias = nn.Parameter(torch.rand(dim))"
+HEADS = "self.q = nn.Linear(dim, dim)\nself.heads, self.depth = heads, dim // heads"
+FOLLOWING = [
+    ("x * self.scale + self.bias", SCALE, "dim", [32], X3, ["dim"], ["input0_2 == state0_0"]),
+    ("self.norm(x)", "self.norm = nn.LayerNorm(dim)", "dim", [32], X3, ["dim"], ["input0_2 == state0_0"]),
+    ("F.rms_norm(x, (x.shape[-1],), self.scale)", SCALE, "dim", [32], X3, ["dim"], ["input0_2 == state0_0"]),
+    ("F.gelu(self.fc(x))", "self.fc = nn.Linear(n, m)", "n, m", [32, 48], X3, ["n", "m"], ["input0_2 == state0_1"]),
+    ("x + self.fc(x)", "self.fc = nn.Linear(n, m)", "n, m", [32, 32], X3, ["m", "n"],
+     ["input0_2 == state0_0", "state0_1 == state0_0"]),
+    ("self.e(x) * 2", "self.e = nn.Embedding(vocab, dim)", "vocab, dim", [50, 32], TOKENS, ["dim", "vocab"], []),
+    ("F.relu(self.bn(x))", "self.bn = nn.BatchNorm2d(c)", "c", [8], IMAGES, ["c"], ["input0_1 == state0_0"]),
+    ("self.q(x).view(*x.shape[:2], self.heads, self.depth).sin()", HEADS, "dim, heads", [32, 4], X3, ["dim"],
+     ["input0_2 == state0_0", "state0_0 % 4 == 0"]),
+    ("x[..., :32] * self.scale", SCALE, "dim", [32], X3, [], []),
+    ("sum(x[..., i] for i in range(self.dim)) * self.scale[0]", f"{SCALE}\nself.dim = dim", "dim", [8],
+     [Call({"x": (4, 6, 8)}), Call({"x": (3, 5, 8)})], [], []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("forward", "layers", "parameters", "arguments", "calls", "words", "guards"), FOLLOWING)
+def test_sizes_that_follow_from_the_constructor_are_symbols(
+    forward: str,
+    layers: str,
+    parameters: str,
+    arguments: list[int],
+    calls: list[Call],
+    words: list[str],
+    guards: list[str],
+    sandbox: Sandbox,
+) -> None:
+    code = source(forward, layers, parameters=parameters, init_args=repr(arguments))
+    record = lowered(probed(code, *calls), sandbox)
+    assert record.shape_general
+    assert [size.word for size in record.constructor_sizes] == words
+    assert sorted(record.guards) == sorted(guards)
+    assert agrees(record, sandbox)
+
+
+def test_sizes_are_numbers_if_tidy_does_not_support_symbols(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = source("x * self.scale", SCALE, parameters="dim", init_args="[32]")
+    monkeypatch.setattr(stage, "tidy", lambda record: Dropped(record.id, Reason.NOT_TIDIED, ""))
+    record = lowered(probed(code, *X3), sandbox)
+    assert not record.constructor_sizes and not record.constructions and not record.guards
+
+
+def test_other_constructions_have_their_own_calls_and_state(sandbox: Sandbox) -> None:
+    code = source("self.fc(x)", "self.fc = nn.Linear(n, m)", parameters="n, m", init_args="[32, 48]")
+    record = lowered(probed(code, *X3), sandbox)
+    found = [(one.init_args, *(w.tensors[0].shape for w in one.workloads)) for one in record.constructions]
+    assert found == [("[64, 96]", (4, 6, 64), (3, 5, 64)), ("[96, 144]", (4, 6, 96), (3, 5, 96))]
+    assert [spec.shape for spec in record.constructions[0].state] == [(96, 64), (96,)]
+
+
 # Reasons
 
 MANY_LAYERS = "self.layers = nn.Sequential(*(nn.Linear(8 + i, 9 + i) for i in range(12)))"

@@ -38,6 +38,20 @@ def test_the_candidate_keeps_its_provenance(relu: Lowered) -> None:
     assert candidate.purity is Purity.PURE and candidate.extern_ops == ()
 
 
+def test_forward_reads_sizes_that_follow_from_the_constructor_from_weights(sandbox: Sandbox) -> None:
+    layers = "self.fc = nn.Linear(dim, hidden)\nself.scale = nn.Parameter(torch.rand(hidden // 4))"
+    code = source(
+        "self.fc(x)[:, : self.scale.shape[0]] * self.scale", layers, parameters="dim, hidden", init_args="[8, 12]"
+    )
+    outcome = tidy(lowered(code, sandbox))
+    assert isinstance(outcome, Kept), outcome
+    text = outcome.record.triton_code
+    assert "        features = self.scale.shape[0]\n        hidden, dim = self.fc.weight.shape\n" in text
+    assert "        if x.shape != (batch, dim):\n" in text
+    assert outcome.record.guards == ()  # no workload varies these sizes
+    assert "channel = offset % features\n" in text
+
+
 def test_library_operators_make_a_candidate_mixed(sandbox: Sandbox) -> None:
     record = lowered(source("torch.linalg.qr(x[:6, :6].sin())[1].abs() + 1"), sandbox)
     outcome = tidy(record)

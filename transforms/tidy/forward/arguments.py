@@ -16,6 +16,9 @@ from ..refusals import NotTidied
 from ..syntax.algebra import Polynomial
 from ..syntax.ast_tools import tuple_text, unused_name
 
+_STATE_DIMS = {
+    (1, 0): "features", (2, 0): "out_features", (2, 1): "in_features", (3, 0): "out_channels", (3, 1): "in_channels",
+}  # fmt: skip
 _DIMS = {4: {1: "channels", 2: "height", 3: "width"}, 5: {1: "channels", 2: "depth", 3: "height", 4: "width"}}
 
 
@@ -80,15 +83,30 @@ def _access(name: str, child: str) -> str:
     return "".join([*parts, *subscripts])
 
 
-def rank_of(lowered: Lowered, argument: str) -> int:
-    """The rank of a graph input that is a tensor of the call."""
-    index = int(next(binding.name for binding in lowered.bindings if binding.argument == argument))
-    return len(lowered.probed.workloads[0].tensors[index].shape)
+def places(lowered: Lowered) -> dict[str, tuple[str, int]]:
+    """The tensor that each graph input is, as in `guards.Place`."""
+    return {
+        binding.argument: ("input", int(binding.name)) if binding.source is Source.INPUT else ("state", index)
+        for index, binding in enumerate(lowered.bindings)
+    }
+
+
+def shape_of(lowered: Lowered, argument: str) -> tuple[int, ...]:
+    """The shape of a graph input that is a tensor of the call or an entry of the state, in the first workload."""
+    binding = next(binding for binding in lowered.bindings if binding.argument == argument)
+    if binding.source is Source.INPUT:
+        return lowered.probed.workloads[0].tensors[int(binding.name)].shape
+    return next(spec.shape for spec in lowered.probed.state if spec.name == binding.name)
 
 
 def size_word(lowered: Lowered, argument: str, dim: int) -> str:
-    """A name for a size of a tensor of the call."""
-    return axis_word(rank_of(lowered, argument), dim)
+    """A name for a size of a tensor of the call, or of the state."""
+    source, index = places(lowered)[argument]
+    rank = len(shape_of(lowered, argument))
+    if source == "input":
+        return axis_word(rank, dim)
+    words = {size.size: size.word for size in lowered.constructor_sizes}
+    return words.get(f"{source}{index}_{dim}") or _STATE_DIMS.get((min(rank, 3), dim), f"dim{dim}")
 
 
 def axis_word(rank: int, dim: int) -> str:

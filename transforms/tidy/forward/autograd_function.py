@@ -142,10 +142,10 @@ def _call(
     """The lines of the module's `forward`: checks of the call, the call, and the reference's result."""
     own = {int(b.name): b.argument for b in lowered.bindings if b.source is Source.INPUT}
     checks = Checks(lowered, {index: given[key].expression for index, key in own.items() if key in passed}, {})
-    names = {(i, dim): unused_name(size_word(lowered, own[i], dim), taken) for i, dim in checks.missing}
+    names = {place: unused_name(size_word(lowered, own[place[1]], place[2]), taken) for place in checks.missing}
     lines = checks.lines(names)
     if lines:
-        lines[:0] = [f"{name} = {given[own[i]].expression}.shape[{dim}]" for (i, dim), name in names.items()]
+        lines[:0] = [f"{name} = {given[own[i]].expression}.shape[{dim}]" for (_, i, dim), name in names.items()]
     call = f"{NAME}.apply({', '.join(given[key].expression for key in passed)})"
     tree = json.loads(lowered.outputs)
     if tree == {"tensor": 0} and len(outputs) == 1:

@@ -7,10 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 
 from kernelquarry.pipeline.schema.records import Lowered
-from kernelquarry.transforms.workloads.guards import parse_guard, size_at
+from kernelquarry.transforms.workloads.guards import Place, parse_guard, size_at
 
 from ..constructor.constructor_slice import forward_of
 from ..syntax.ast_tools import names_in, substitute, tuple_text
+from .arguments import places, shape_of
 
 _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
@@ -19,8 +20,6 @@ _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 _MESSAGE = 70  # most characters of conditions in one message
 _PLAIN = (bool, int, float, str, type(None))
 
-Place = tuple[int, int]  # index of a tensor of the call, and its axis
-
 
 class Checks:
     """Checks of the tensors that `forward` reads; `sizes` maps places to the names that `forward` has for sizes."""
@@ -28,9 +27,11 @@ class Checks:
     def __init__(self, lowered: Lowered, tensors: Mapping[int, str], sizes: Mapping[Place, str]) -> None:
         self._lowered = lowered
         self._tensors = tensors
-        self._fixed = _fixed_sizes(lowered)
-        self._same = _same_sizes(lowered.guards)
-        self._guards = [parse_guard(guard) for guard in lowered.guards if not _same_sizes([guard])]
+        guards = list(map(parse_guard, lowered.guards))
+        mentioned = set(map(size_at, names_in(*guards)))
+        self._fixed = {place: size for place, size in fixed_sizes(lowered).items() if place not in mentioned}
+        self._same = _same_sizes(guards)
+        self._guards = [guard for guard in guards if not _same_sizes([guard])]
         self._sizes = {self._first(place): (place, name) for place, name in reversed(list(sizes.items()))}
         self.missing = sorted(self._needed() - self._sizes.keys())  # checked sizes without a name
 
@@ -44,7 +45,7 @@ class Checks:
         return self._same.get(place, place)
 
     def _axes(self, tensor: int) -> list[Place]:
-        return [(tensor, axis) for axis in range(len(self._lowered.probed.workloads[0].tensors[tensor].shape))]
+        return [("input", tensor, axis) for axis in range(len(self._lowered.probed.workloads[0].tensors[tensor].shape))]
 
     def _needed(self) -> set[Place]:
         guarded = {place for name in names_in(*self._guards) if (place := size_at(name))}
@@ -89,25 +90,42 @@ class Checks:
         return substitute(guard, {name: ast.Name(self._name(place), ast.Load()) for name, place in places.items()})
 
 
-def _fixed_sizes(lowered: Lowered) -> dict[Place, int]:
+def fixed_sizes(lowered: Lowered) -> dict[Place, int]:
     """The sizes that are numbers in the kernels: sizes that no workload varies, or all."""
     first, *others = lowered.probed.workloads
     compared = others if lowered.shape_general else []
     return {
-        (i, axis): size
+        ("input", i, axis): size
         for i, spec in enumerate(first.tensors)
         for axis, size in enumerate(spec.shape)
         if all(other.tensors[i].shape[axis] == size for other in compared)
     }
 
 
-def _same_sizes(guards: Sequence[str]) -> dict[Place, Place]:
-    """Map each size to the first size that the guards require it to equal."""
+def guards_of_calls(lowered: Lowered) -> tuple[str, ...]:
+    """The guards about sizes that the workloads vary, with numbers for sizes of the module."""
+    owners = {place: argument for argument, place in places(lowered).items()}
+    fixed, found = fixed_sizes(lowered), list[str]()
+
+    def number(source: str, index: int, axis: int) -> ast.expr:
+        return ast.Constant(shape_of(lowered, owners[source, index])[axis])
+
+    for guard in lowered.guards:
+        condition = parse_guard(guard)
+        sizes = {name: place for name in names_in(condition) if (place := size_at(name))}
+        state = {name: number(*place) for name, place in sizes.items() if place[0] == "state"}
+        if any(place not in fixed for name, place in sizes.items() if name not in state):
+            found.append(ast.unparse(substitute(condition, state)) if state else guard)
+    return tuple(found)
+
+
+def _same_sizes(guards: Sequence[ast.expr]) -> dict[Place, Place]:
+    """Map each size of a call to the first size that the guards require it to equal."""
     found: dict[Place, Place] = {}
     for guard in guards:
-        match parse_guard(guard):
+        match guard:
             case ast.Compare(left=ast.Name(left), ops=[ast.Eq()], comparators=[ast.Name(right)]):
-                if (place := size_at(left)) and (first := size_at(right)):
+                if (place := size_at(left)) and (first := size_at(right)) and place[0] == "input":
                     found[place] = first
     return found
 

@@ -21,7 +21,7 @@ from ..read.source_expressions import launched_for
 from ..refusals import NotTidied
 from ..syntax.algebra import is_contiguous, polynomial, product, render
 from ..syntax.ast_tools import names_in, substitute, tuple_text, unused_name, walk
-from .arguments import Argument, axes_word, rank_of, short_roles, size_word
+from .arguments import Argument, axes_word, places, shape_of, short_roles, size_word
 from .call_guards import Checks
 from .repeated_sizes import name_sizes
 
@@ -165,7 +165,7 @@ class Body:
             own = [step for step in sizes if step.argument == owner]
             left = ", ".join(self._names[step.name] for step in own)
             right = ", ".join(f"{self._names[owner]}.shape[{step.dim}]" for step in own)
-            rank = rank_of(self._checked, owner) if self._checked else 0
+            rank = len(shape_of(self._checked, owner)) if self._checked else 0
             is_whole = [step.dim for step in own] == list(range(rank)) and len(own) > 1
             lines.append(f"{left} = {self._names[owner]}.shape" if is_whole else f"{left} = {right}")
         return lines
@@ -173,18 +173,19 @@ class Body:
     def _checks(self, lowered: Lowered) -> list[str]:
         """The lines that raise for calls that the kernels were not written for."""
         own = {int(b.name): b.argument for b in lowered.bindings if b.source is Source.INPUT}
-        numbers, used = {argument: index for index, argument in own.items()}, self.used
+        place_of, used = places(lowered), self.used
+        owners = {place: argument for argument, place in place_of.items()}
         checks = Checks(
             lowered,
             {index: self._arguments[name].expression for index, name in own.items() if name in used},
-            {(numbers[size.argument], size.dim): self._names[size.name] for size in self._sizes},
+            {(*place_of[size.argument], size.dim): self._names[size.name] for size in self._sizes},
         )
         names = {}
-        for index, dim in checks.missing:
-            size = Size(f"input{index}_{dim}", own[index], dim)
+        for source, index, dim in checks.missing:
+            size = Size(f"{source}{index}_{dim}", owners[source, index], dim)
             self._steps.append(size)
-            name = unused_name(size_word(lowered, own[index], dim), self._taken)
-            names[index, dim] = self._names[size.name] = name
+            name = unused_name(size_word(lowered, size.argument, dim), self._taken)
+            names[source, index, dim] = self._names[size.name] = name
         return checks.lines(names)
 
     def _name_buffers(self) -> None:

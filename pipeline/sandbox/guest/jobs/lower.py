@@ -16,12 +16,16 @@ from torch.fx import GraphModule
 from kernelquarry.pipeline.sandbox.jobs.lower import LowerRequest
 
 from ..lib.load_source import load_source
+from ..lowering.constructor_sizes import ConstructorSizes, constructor_sizes
 from ..lowering.devices import pretend_gpu
 from ..lowering.functional_graph import State, Trace, differing_sizes, placeholders, state_of, trace
-from ..lowering.inductor import OPTIONS, generate
+from ..lowering.inductor import OPTIONS, extern_operators, generate
 from ..lowering.joint import Halves, Joint, cut, results
 from ..lowering.quick_sympy import quick_sympy
 from ..lowering.refusal import NotLowered
+from ..probing.guarded_call import TooSlow, cpu_time_cap
+
+_CONSTRUCTOR_S = 15.0  # most CPU seconds with symbols that follow from the constructor; the guest has 60
 
 _process = contextlib.ExitStack()  # patches that last as long as this process and its forks
 
@@ -67,8 +71,9 @@ def _lower_small(model: nn.Module, shapes: Sequence[Sequence[int]]) -> None:
 def run(request: LowerRequest, tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Lower the module for the target and all workloads.
 
-    The reply has `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, and with gradients `backward`,
-    see `_half`; or `reason` (the name of a member of `Reason`) and `evidence`.
+    The reply has `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, with gradients `backward`, see
+    `_half`, and with symbols for sizes of the state what `_described` adds; or `reason` (the name of a member of
+    `Reason`) and `evidence`.
     """
     module = load_source(request.code, "reference")
     torch.manual_seed(0)
@@ -76,7 +81,7 @@ def run(request: LowerRequest, tensors: dict[str, Tensor]) -> tuple[dict[str, An
     if request.dtype != "float32":
         model = model.to(getattr(torch, request.dtype))
     try:
-        reply = _lower(model, request)
+        reply = _lower_for_constructor(model, module.get_init_inputs(), request) or _lower(model, request)
         if any(source == "literal" for _, source, _ in reply["bindings"]):
             torch.manual_seed(1)
             _check_literals(reply["bindings"], _construct(module), request.workloads[0])
@@ -90,6 +95,64 @@ def _construct(module: Any) -> nn.Module:
     model: nn.Module = module.Model(*module.get_init_inputs())
     model.eval()  # a module's own `train` may return nothing
     return model
+
+
+def _lower_for_constructor(model: nn.Module, arguments: Sequence[Any], request: LowerRequest) -> dict[str, Any] | None:
+    """Lower with the sizes that follow from the constructor's arguments as symbols; None if that is not possible."""
+    if request.training or not request.constructor_sizes:
+        return None
+    try:
+        with cpu_time_cap(_CONSTRUCTOR_S):
+            return _settled(model, arguments, request)
+    except (Exception, TooSlow):  # noqa: BLE001 - any: the module is lowered with numbers next
+        traceback.print_exc()
+    return None
+
+
+def _settled(model: nn.Module, arguments: Sequence[Any], request: LowerRequest) -> dict[str, Any] | None:
+    """Lower with symbols for the sizes that follow from those arguments whose numbers the trace does not depend on.
+
+    Sizes of inputs that no workload varies become symbols where the trace requires that they follow from the state.
+    """
+    state, differing = state_of(model), differing_sizes(request.workloads)
+    is_general, shapes = differing is not None, [spec["shape"] for spec in request.workloads[0]["tensors"]]
+    if differing is None or not any(map(any, differing)):
+        request, differing = replace(request, workloads=request.workloads[:1]), [[False] * len(one) for one in shapes]
+    fixed, untied = set[int](), set[str]()
+    while (constructor := constructor_sizes(model, arguments, fixed)) is not None:
+        candidates = {
+            f"input{index}_{axis}": (index, axis)
+            for index, shape in enumerate(shapes)
+            for axis, size in enumerate(shape)
+            if size > 1 and size in constructor.values and not differing[index][axis]
+        }
+        symbolic = [list(flags) for flags in differing]
+        for name in candidates.keys() - untied:
+            index, axis = candidates[name]
+            symbolic[index][axis] = True
+        traced = trace(model, state, request.workloads[0], symbolic, constructor=constructor)
+        others = [constructor.base_sizes(one) for one in constructor.constructions]
+        loose = candidates.keys() - untied - traced.tied_inputs(others[0]).keys()
+        contradicted = set[str]().union(*(traced.fixed_sizes(shapes, other, {}) for other in others))
+        if not loose and not contradicted:
+            reply = _generated(traced, state, request, is_general, others)
+            if extern_operators(reply["inductor_code"]):
+                return None  # with numbers, a kernel may be possible
+            return reply | _described(traced, state, constructor)
+        untied |= loose
+        fixed |= {i for base in constructor.bases.values() if base.name in contradicted for i in base.arguments}
+    return None
+
+
+def _described(traced: Trace, state: Sequence[State], constructor: ConstructorSizes) -> dict[str, Any]:
+    """The sizes of the state that are symbols, and for other arguments the shapes of state and the sizes of inputs."""
+    constructions = []
+    for one in constructor.constructions:
+        shapes = [(s.name, [one.sizes[s.name, axis] for axis in range(s.tensor.dim())]) for s in state]
+        inputs = traced.tied_inputs(constructor.base_sizes(one))
+        constructions.append(([*one.arguments.items()], shapes, [*inputs.items()]))
+    words = [(base.name, base.word) for base in constructor.bases.values()]
+    return {"constructor_sizes": words, "constructions": constructions}
 
 
 def _lower(model: nn.Module, request: LowerRequest) -> dict[str, Any]:
@@ -121,12 +184,27 @@ def _attempt(
         NotLowered: the module cannot be lowered, or a workload contradicts an assumption on a symbol.
     """
     traced = trace(model, state, request.workloads[0], symbolic, request.training)
+    return _generated(traced, state, request, is_general)
+
+
+def _generated(
+    traced: Trace,
+    state: Sequence[State],
+    request: LowerRequest,
+    is_general: bool,
+    others: Sequence[Mapping[str, int]] = (),
+) -> dict[str, Any]:
+    """The reply for a traced module; `others` are other sizes of the state for which the source must be right.
+
+    Raises:
+        NotLowered: a workload contradicts an assumption on a symbol, or other sizes do.
+    """
     _check_sizes(traced, request.workloads, {})  # before the compiler, which takes longest
     reply = {"outputs": traced.outputs, "shape_general": is_general}
     with pretend_gpu(request.target):
         if traced.joint is None:
             given = _given(traced.graph, [*state, *traced.literals])
-            return reply | _half(traced, traced.graph, given, request)
+            return reply | _half(traced, traced.graph, given, request, others)
         halves = cut(traced.graph, traced.inputs, traced.joint)
         from_forward = _from_forward(halves, traced.joint)
         reply |= _half(traced, halves.forward, _given(halves.forward, state), request)
@@ -140,10 +218,14 @@ def _half(
     graph: GraphModule,
     bindings: list[list[str]],
     request: LowerRequest,
+    others: Sequence[Mapping[str, int]] = (),
 ) -> dict[str, Any]:
-    """The source of a graph, its arguments, and its assumptions. Raises `NotLowered` if a workload contradicts one."""
+    """The source of a graph, its arguments, and its assumptions. Raises as `_generated`."""
     code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], OPTIONS, request.most_kernels)
-    guards = traced.guards(_check_sizes(traced, request.workloads, sizes), sizes)
+    calls = _check_sizes(traced, request.workloads, sizes)
+    if any(traced.fixed_sizes(calls[0], other, sizes) for other in others):
+        raise NotLowered("GRAPH_BREAK", "depends on sizes that follow from the constructor")
+    guards = traced.guards(calls, sizes)
     traced.forget(sizes)
     return {"inductor_code": code, "bindings": bindings, "guards": guards}
 

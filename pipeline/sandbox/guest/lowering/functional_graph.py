@@ -10,7 +10,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 import torch
@@ -36,6 +36,9 @@ from .size_guards import conditions
 from .sizes import symbolic_roots
 from .tensor_values import values_unknown
 from .traced_calls import attributes_kept, fused_attention, layouts_cached, linalg_checks_traced, no_inference_mode
+
+if TYPE_CHECKING:
+    from .constructor_sizes import ConstructorSizes, Key
 
 aten = torch.ops.aten
 
@@ -63,20 +66,63 @@ class Trace:
     inputs: list[Tensor]  # fake, on the GPU, in the graph's order: state, literals, tensors of the call
     outputs: Any  # tree of forward's result, see `pytree.flatten`
     shape_env: ShapeEnv
-    symbols: dict[sympy.Symbol, tuple[int, int]]  # symbol -> index of a tensor of the call, and its dimension
+    symbols: dict[sympy.Symbol, str]  # symbol -> the size that it stands for: `input0_1`, or `state2_0` of the state
+    state_sizes: dict[str, int]  # `state2_0` -> its value
     joint: Joint | None  # None without gradients
     literals: list[State]
 
+    def sizes_of(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
+        """The sizes that symbols stand for, in a call with inputs of these shapes."""
+        sizes = {f"input{i}_{axis}": size for i, shape in enumerate(shapes) for axis, size in enumerate(shape)}
+        return {name: self.state_sizes.get(name) or sizes[name] for name in self.symbols.values()}
+
     def holds(self, shapes: Sequence[Sequence[int]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> bool:
         """True if `shapes` satisfy every assumption about the symbols; `sizes` are symbols computed from others."""
-        values = {symbol: shapes[tensor][dim] for symbol, (tensor, dim) in self.symbols.items()}
-        if any(value < 2 for value in values.values()):  # symbols stand for sizes of 2 and more
-            return False
-        return all(guard.expr.xreplace(sizes).xreplace(values) == sympy.true for guard in self.shape_env.guards)
+        own = self.sizes_of(shapes)
+        # Symbols stand for sizes of 2 and more.
+        return min(own.values(), default=2) >= 2 and not any(self._contradicted(own, sizes))
+
+    def _contradicted(
+        self, values: Mapping[str, int], sizes: Mapping[sympy.Symbol, sympy.Expr]
+    ) -> Iterator[set[sympy.Symbol]]:
+        """The symbols of each assumption that these values contradict."""
+        numbers = {symbol: values[name] for symbol, name in self.symbols.items()}
+        for guard in self.shape_env.guards:
+            expr = guard.expr.xreplace(sizes)
+            if expr.xreplace(numbers) != sympy.true:
+                yield expr.free_symbols
 
     def guards(self, calls: Sequence[Sequence[Sequence[int]]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
         """The relevant assumptions about the symbols, which `calls` satisfy; see `size_guards.conditions`."""
-        return conditions(self.shape_env, self.symbols, sizes, calls)
+        return conditions(self.shape_env, self.symbols, sizes, [self.sizes_of(shapes) for shapes in calls])
+
+    def _ties(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """Symbols of the state, and of inputs that the assumptions make equal to an expression of these."""
+        found = {symbol: symbol for symbol, name in self.symbols.items() if name in self.state_sizes}
+        equalities = [guard.expr.args for guard in self.shape_env.guards if isinstance(guard.expr, sympy.Eq)]
+        for _ in equalities:
+            for one, other in [*equalities, *(sides[::-1] for sides in equalities)]:
+                if one in self.symbols and other.free_symbols and other.free_symbols <= found.keys():
+                    found.setdefault(one, other.xreplace(found))
+        return found
+
+    def tied_inputs(self, state_sizes: Mapping[str, int]) -> dict[str, int]:
+        """The sizes of inputs that follow from those of the state, for other sizes of the state."""
+        values = {symbol: state_sizes[name] for symbol, name in self.symbols.items() if name in state_sizes}
+        found = {self.symbols[symbol]: expr.xreplace(values) for symbol, expr in self._ties().items()}
+        return {name: int(size) for name, size in found.items() if name not in state_sizes}
+
+    def fixed_sizes(
+        self,
+        shapes: Sequence[Sequence[int]],
+        state_sizes: Mapping[str, int],
+        sizes: Mapping[sympy.Symbol, sympy.Expr],
+    ) -> set[str]:
+        """The sizes of the state in assumptions that other sizes of the state contradict."""
+        values = self.sizes_of(shapes) | self.tied_inputs(state_sizes) | dict(state_sizes)
+        blamed = set[sympy.Symbol]().union(*self._contradicted(values, sizes))
+        ties = self._ties()
+        return {self.symbols[s] for symbol in blamed if symbol in ties for s in ties[symbol].free_symbols}
 
     def forget(self, sizes: Mapping[sympy.Symbol, sympy.Expr]) -> None:
         """Drop computed `sizes`, whose names another source uses anew, with the assumptions about them."""
@@ -145,10 +191,13 @@ def differing_sizes(workloads: Sequence[Mapping[str, Any]]) -> list[list[bool]] 
 
 
 def _fake_inputs(
-    shape_env: ShapeEnv, specs: Sequence[Mapping[str, Any]], symbolic: Sequence[Sequence[bool]]
-) -> tuple[list[Tensor], dict[sympy.Symbol, tuple[int, int]]]:
-    """Empty tensors for the arguments of a call, and the index and dimension of each symbol among their sizes."""
-    tensors, symbols = [], {}
+    shape_env: ShapeEnv,
+    specs: Sequence[Mapping[str, Any]],
+    symbolic: Sequence[Sequence[bool]],
+    symbols: dict[sympy.Symbol, str],
+) -> list[Tensor]:
+    """Empty tensors for the arguments of a call; adds the name of each symbol among their sizes to `symbols`."""
+    tensors = []
     for index, (spec, free) in enumerate(zip(specs, symbolic, strict=True)):
         sizes: list[Any] = list(spec["shape"])
         for dim, size in enumerate(spec["shape"]):
@@ -156,12 +205,39 @@ def _fake_inputs(
                 continue
             if size < 2:  # no symbol stands for 1 and for larger sizes
                 raise NotLowered("GRAPH_BREAK", "a size is 1 in one workload and more in another")
-            source = ConstantSource(f"input{index}_{dim}")
-            symbol = shape_env.create_symbol(size, source=source, dynamic_dim=DimDynamic.DYNAMIC)
-            sizes[dim] = shape_env.create_symintnode(symbol, hint=size, source=source)
-            symbols[symbol] = index, dim
+            sizes[dim] = _symbolic_size(shape_env, size, f"input{index}_{dim}", symbols)
         tensors.append(torch.empty(sizes, dtype=getattr(torch, spec["dtype"])))
-    return tensors, symbols
+    return tensors
+
+
+def _symbolic_size(shape_env: ShapeEnv, size: int, name: str, symbols: dict[sympy.Symbol, str]) -> torch.SymInt:
+    source = ConstantSource(name)
+    symbol = shape_env.create_symbol(size, source=source, dynamic_dim=DimDynamic.DYNAMIC)
+    symbols[symbol] = name
+    made = shape_env.create_symintnode(symbol, hint=size, source=source)
+    assert isinstance(made, torch.SymInt)
+    return made
+
+
+def _fake_state(state: Sequence[State], constructor: ConstructorSizes | None, sizes: Mapping[Key, Any]) -> list[Tensor]:
+    """Empty tensors for the state, whose shapes contain expressions of the symbols `sizes`.
+
+    Raises:
+        NotLowered: a tensor with such a shape is not contiguous.
+    """
+    tensors = []
+    for s in state:
+        follows = constructor.sizes if constructor else {}
+        shape = [
+            follows[s.name, axis].of(sizes) if (s.name, axis) in follows else n for axis, n in enumerate(s.tensor.shape)
+        ]
+        if all(isinstance(size, int) for size in shape):
+            tensors.append(torch.empty_strided(shape, s.tensor.stride(), dtype=s.tensor.dtype))
+        elif s.tensor.is_contiguous():
+            tensors.append(torch.empty(shape, dtype=s.tensor.dtype))
+        else:
+            raise NotLowered("GRAPH_BREAK", f"{s.name} is not contiguous")
+    return tensors
 
 
 def _functionalized(function: Callable[..., list[Tensor]]) -> Callable[..., list[Tensor]]:
@@ -193,10 +269,11 @@ def trace(
     workload: Mapping[str, Any],
     symbolic: Sequence[Sequence[bool]] | None,
     training: bool = False,
+    constructor: ConstructorSizes | None = None,
 ) -> Trace:
     """Trace one call of `module`, which is in eval mode; `symbolic` selects the sizes of its inputs that are symbols.
 
-    With `training`, the graph has the gradients too, see `joint`.
+    With `training`, the graph has the gradients too, see `joint`. With `constructor`, its sizes are symbols too.
 
     Raises:
         NotLowered: the graph draws random numbers, changes state, depends on values, or cannot be traced.
@@ -245,8 +322,13 @@ def trace(
             contextlib.nullcontext() if training else fused_attention(),
         ):
             stack.enter_context(context)
-        fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
-        arguments, symbols = _fake_inputs(shape_env, tensors, symbolic)
+        symbols: dict[sympy.Symbol, str] = {}
+        bases = constructor.bases.values() if constructor else ()
+        sizes = {base.key: _symbolic_size(shape_env, base.size, base.name, symbols) for base in bases}
+        fake = _fake_state(state, constructor, sizes)
+        if constructor:
+            constructor.set_attributes(module, sizes)  # `attributes_kept` restores them
+        arguments = _fake_inputs(shape_env, tensors, symbolic, symbols)
         fake += arguments
         try:
             joint, function, gradients = None, call, list[Tensor]()
@@ -264,7 +346,8 @@ def trace(
     literals = _inline_constants(graph, mode, 0 if training else _LITERAL)
     fake[len(state) : len(state)] = _given_literals(graph, literals, mode, len(state))
     _to_gpu(graph, fake)
-    return Trace(graph, fake, tree, shape_env, symbols, joint, literals)
+    state_sizes = {base.name: base.size for base in bases}
+    return Trace(graph, fake, tree, shape_env, symbols, state_sizes, joint, literals)
 
 
 def _without_assertions(graph: GraphModule) -> None:

@@ -128,6 +128,11 @@ def _at_most(number: int) -> Callable[..., str]:
     return counted
 
 
+def extern_operators(code: str) -> list[str]:
+    """Operators that Inductor's source calls, for want of a Triton lowering."""
+    return sorted({a or b for a, b in _EXTERN.findall(code)})
+
+
 def generate(
     graph: GraphModule, inputs: Sequence[Any], options: dict[str, Any], most_kernels: int
 ) -> tuple[str, dict[sympy.Symbol, sympy.Expr]]:
@@ -171,8 +176,7 @@ def generate(
                 code, _ = lowered.codegen()
     text = with_values(_PATHS.sub("", str(getattr(code, "value", code))), values)
     if "async_compile.triton(" not in text:
-        extern = sorted({a or b for a, b in _EXTERN.findall(text)})
-        if extern:
+        if extern := extern_operators(text):
             raise NotLowered("UNSUPPORTED_OP", ", ".join(extern))
         raise NotLowered("NOTHING_TO_LOWER", "views or copies")
     return text, dict(lowered.sizevars.inv_precomputed_replacements)

@@ -8,6 +8,7 @@ A condition that follows from other conditions, judged by samples, is left out.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ _TORCH = Path(torch.__file__).parent
 _CHOOSING = ("nn", "_decomp", "functional.py", "_tensor.py")
 _TRIED = range(2, 600)  # sizes on which conditions are compared; a symbol is at least 2
 _MOST_DIVISOR = 64
+_SIZE = re.compile(r"(input|state)(\d+)_(\d+)")
 
 Values = Mapping[str, int]
 Condition = Callable[[Values], bool]
@@ -29,25 +31,25 @@ Condition = Callable[[Values], bool]
 
 def conditions(
     shape_env: ShapeEnv,
-    symbols: Mapping[sympy.Symbol, tuple[int, int]],
+    symbols: Mapping[sympy.Symbol, str],
     sizes: Mapping[sympy.Symbol, sympy.Expr],
-    calls: Sequence[Sequence[Sequence[int]]],
+    calls: Sequence[Values],
 ) -> list[str]:
     """The conditions as Python expressions; `input0_1` is the size of axis 1 of the first tensor of a call.
 
-    `sizes` are symbols computed from others; `calls` are shapes of calls that satisfy all assumptions.
+    `symbols` have such names, or `state0_1` for a size of the module. `sizes` are symbols computed from others;
+    `calls` are sizes of calls that satisfy all assumptions.
     """
-    named = {symbol: sympy.Symbol(f"input{tensor}_{dim}", integer=True) for symbol, (tensor, dim) in symbols.items()}
+    named = {symbol: sympy.Symbol(name, integer=True) for symbol, name in symbols.items()}
     assumed = [part.xreplace(sizes).xreplace(named) for guard in shape_env.guards for part in _parts(guard)]
     same = _same([expr for expr in assumed if _is_tie(expr)])
     found = [f"{name} == {first}" for name, first in sorted(same.items())]
     replaced = {sympy.Symbol(name, integer=True): sympy.Symbol(first, integer=True) for name, first in same.items()}
     texts = {_text(_reduced(expr.xreplace(replaced))) for expr in assumed}
-    bases = [{str(named[s]): shapes[tensor][dim] for s, (tensor, dim) in symbols.items()} for shapes in calls]
     simple = _by_size(sorted(texts))
     if not simple:
         return found
-    points = _points(bases, [_compiled(text) for text in _extents(texts)])
+    points = _points(calls, [_compiled(text) for text in _extents(texts)])
     return found + sorted(_needed(simple, points))
 
 
@@ -75,8 +77,10 @@ def _same(ties: Iterable[sympy.Expr]) -> dict[str, str]:
     return {name: first for name, first in firsts.items() if name != first}
 
 
-def _place(name: str) -> tuple[int, ...]:
-    return tuple(map(int, name.removeprefix("input").split("_")))
+def _place(name: str) -> tuple[bool, int, int]:
+    """Sorts sizes: those of the module, then those of a call."""
+    source, index, axis = _SIZE.fullmatch(name).groups()  # type: ignore[union-attr]
+    return source == "input", int(index), int(axis)
 
 
 def _reduced(expr: sympy.Expr) -> sympy.Expr:
@@ -109,7 +113,7 @@ def _compiled(text: str) -> Condition:
 
 
 def _names(text: str) -> list[str]:
-    return sorted({n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name) and n.id.startswith("input")})
+    return sorted({n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name) and _SIZE.fullmatch(n.id)})
 
 
 def _by_size(texts: Sequence[str]) -> list[str]:
