@@ -39,6 +39,7 @@ class Summary:
     errors: tuple[Bar, ...]  # histogram of each pair's worst error as a share of its tolerance, log scale
     pure: float
     shape_general: float
+    constructor_general: float
     trials: int
     workloads: int
     median_python_lines: int
@@ -64,6 +65,7 @@ def summarise(pairs: Sequence[Pair]) -> Summary:
         errors=_error_bars(pair.verdict.worst_ratio for pair in pairs),
         pure=sum(pair.purity is Purity.PURE for pair in pairs) / number,
         shape_general=sum(pair.shape_general for pair in pairs) / number,
+        constructor_general=sum(pair.constructor_general for pair in pairs) / number,
         trials=sum(len(pair.verdict.trials) for pair in pairs),
         workloads=sum(len(pair.workloads) for pair in pairs),
         median_python_lines=_median_lines(pair.python_code for pair in pairs),

@@ -66,6 +66,7 @@ def _facts(row: Pair | Rejection) -> dict[str, str]:
         "purity": " ".join((row.purity, *row.extern_ops)),
         "shapes": "; ".join(shapes(workload) for workload in row.workloads)
         + (", shape-general" if row.shape_general else ", specialised")
+        + (", constructor-general" if isinstance(row, Pair) and row.constructor_general else "")
         + "".join(f", {guard}" for guard in row.guards),
         **(_evidence(row) if isinstance(row, Pair) else _failure(row)),
         "generator": f"{row.generator.name} {row.generator.version}",

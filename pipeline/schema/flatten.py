@@ -16,6 +16,7 @@ def flatten_verified(verified: Verified) -> Pair:
         id=pair_id(candidate.probed.python_code, candidate.triton_code),
         verdict=verified.verdict,
         explanations=verified.explanations,
+        constructor_general=verified.constructor_general,
         cluster=candidate.probed.cluster,
         matched_problems=candidate.probed.matched_problems,
     )

@@ -77,5 +77,10 @@ def _to_6(row: Plain, record: str) -> Plain:
     return {**row, "matched_problems": []} if record in ("Pair", "TrainingPair", "Variant") else row
 
 
+def _to_7(row: Plain, record: str) -> Plain:
+    """Version 7 adds whether a kernel is right for other arguments of the constructor; earlier kernels are not."""
+    return {**row, "constructor_general": False} if record in ("Pair", "TrainingPair", "Variant") else row
+
+
 # Version -> function that migrates a row, given the name of its record, to the next version.
-MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6}
+MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6, 6: _to_7}

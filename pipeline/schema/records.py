@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from .provenance import Distillation, Environment, Explanation, Generator, Licence, SourceRef
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
 CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 
@@ -284,6 +284,7 @@ class Verified:
     candidate: Candidate
     verdict: Verdict
     explanations: tuple[Explanation, ...] = ()
+    constructor_general: bool = False  # right for all of the candidate's `constructions`, of which there are some
 
     @property
     def id(self) -> str:
@@ -421,6 +422,9 @@ class Pair(Row):
     timings: tuple[Timing, ...] = ()  # run times: at most one, from a build with a GPU; no row is dropped for them
     explanations: tuple[Explanation, ...] = ()  # explanations by models that the code supports
     measures: Measures = Measures()  # measurements of the filters
+    # true if sizes of weights that follow from the constructor's arguments are run-time arguments of the kernels, and
+    # the pair was verified for twice and for three times these arguments too; false if a model wrote the kernel
+    constructor_general: bool = False
     # problems of benchmarks that the module matches, as `benchmark/name`, sorted: single operators in a build that
     # keeps them for training, else none
     matched_problems: tuple[str, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from keyword import iskeyword
@@ -31,14 +30,12 @@ from kernelquarry.pipeline.schema.records import (
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.tidy.syntax.ast_tools import names_in
 from kernelquarry.transforms.workloads.guards import parse_guard, size_at
-from kernelquarry.transforms.workloads.resize import count_elements
 
 TARGET = "sm_90"  # default target of Inductor; verify compiles for other GPUs too
 
 MOST_KERNELS = 10  # of a file: about 5,500 tokens, so that a row fits a context of 8,192; twelve exceed 7,000
 MOST_WITH_GRADIENTS = 32  # a backward has two to three times the kernels of its forward
 
-_MOST_ELEMENTS = 1 << 24  # of the state, or of a call, for other arguments of the constructor
 _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=60, cpu_s=60, output_mb=16)
 _REASONS = {
@@ -115,7 +112,7 @@ def _lowered(probed: Probed, request: LowerRequest, sandbox: Sandbox) -> Outcome
     try:
         found = _REPLY.validate_json(canonical(report.reply))
         for guard in found.guards:
-            parse_guard(guard)
+            parse_guard(guard, of_module=True)
         _check_sizes(probed, found)
     except (ValidationError, ValueError, LookupError) as error:
         return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
@@ -149,7 +146,7 @@ def _check_sizes(probed: Probed, found: _Found) -> None:
     """Raise ValueError or LookupError if a guest names a size that the module does not have."""
     shapes = {spec.name: spec.shape for spec in probed.state}
     texts = [*found.guards, *(size for size, _ in found.constructor_sizes)]
-    for place in map(size_at, names_in(*map(parse_guard, texts))):
+    for place in map(size_at, names_in(*(parse_guard(text, of_module=True) for text in texts))):
         if place is not None and place[0] == "state":
             shapes[found.bindings[place[1]][2]][place[2]]
     if wrong := [word for _, word in found.constructor_sizes if word and (not word.isidentifier() or iskeyword(word))]:
@@ -157,10 +154,7 @@ def _check_sizes(probed: Probed, found: _Found) -> None:
 
 
 def _construction(probed: Probed, other: _Construction) -> Construction | None:
-    """The calls for other arguments of the constructor.
-
-    None if `init_args` has no plain numbers in their places, or the tensors are large.
-    """
+    """The calls for other arguments of the constructor; None if `init_args` has no plain numbers in their places."""
     arguments, shapes, inputs = dict(other[0]), dict(other[1]), {size_at(name): size for name, size in other[2]}
     tree = parse_expression(probed.init_args)
     for index, value in arguments.items():
@@ -178,9 +172,7 @@ def _construction(probed: Probed, other: _Construction) -> Construction | None:
         return replace(workload, tensors=tuple(tensors))
 
     state = tuple(replace(spec, shape=shapes.get(spec.name, spec.shape)) for spec in probed.state)
-    workloads = tuple(map(changed, probed.workloads))
-    elements = max([sum(math.prod(spec.shape) for spec in state), *map(count_elements, workloads)])
-    return Construction(ast.unparse(tree), workloads, state) if elements <= _MOST_ELEMENTS else None
+    return Construction(ast.unparse(tree), tuple(map(changed, probed.workloads)), state)
 
 
 def _plain(workload: Workload) -> dict[str, Any]:

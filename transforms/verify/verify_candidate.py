@@ -10,6 +10,7 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Verdict, Verified
+from kernelquarry.transforms.workloads.resize import count_elements
 
 from .checks import CHECKS, Proven, Verification
 from .counterexample import counter_examples
@@ -25,7 +26,22 @@ def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | No
     outcome = verify_task(Task.of_candidate(candidate), sandbox, settings or VerifySettings())
     if isinstance(outcome, Dropped):
         return outcome
-    return Kept(Verified(replace(candidate, triton_code=outcome.code), outcome.verdict))
+    found = replace(candidate, triton_code=outcome.code)
+    general = _is_constructor_general(found, sandbox, settings or VerifySettings())
+    return Kept(Verified(found, outcome.verdict, constructor_general=general))
+
+
+def _is_constructor_general(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings) -> bool:
+    """True if the candidate is right on the smallest call for each of its other arguments of the constructor."""
+    task = Task.of_candidate(candidate)
+    for other in candidate.constructions:
+        workload = min(other.workloads if candidate.shape_general else other.workloads[:1], key=count_elements)
+        constructed = replace(task, init_args=other.init_args, state=other.state)
+        try:
+            check_call(Call.of(constructed, workload, task.first_seed, "normal"), sandbox, settings)
+        except Rejected:
+            return False
+    return bool(candidate.constructions)
 
 
 def verify_task(task: Task, sandbox: Sandbox, settings: VerifySettings) -> Proven | Dropped:

@@ -23,21 +23,25 @@ _ALLOWED = (
 )  # fmt: skip
 
 
-def parse_guard(text: str) -> ast.expr:
-    """Parse a guard. Raises: ValueError: the text is no condition in integer arithmetic over sizes."""
+def parse_guard(text: str, of_module: bool = False) -> ast.expr:
+    """Parse a guard, with `of_module` also one about sizes of the module.
+
+    Raises: ValueError: the text is no condition in integer arithmetic over sizes.
+    """
     try:
         tree = parse_expression(text) if len(text) <= _LONGEST else None
     except (SyntaxError, RecursionError, MemoryError):
         tree = None
-    if tree is None or not all(map(_is_allowed, ast.walk(tree))):
+    if tree is None or not all(_is_allowed(node, of_module) for node in ast.walk(tree)):
         raise ValueError(f"no guard: {text[:80]!r}")
     return tree
 
 
-def _is_allowed(node: ast.AST) -> bool:
+def _is_allowed(node: ast.AST, of_module: bool) -> bool:
     match node:
         case ast.Name(name):
-            return bool(_SIZE.fullmatch(name)) or name in ("min", "max")
+            place = size_at(name)
+            return name in ("min", "max") if place is None else of_module or place[0] == "input"
         case ast.Constant(value=value):
             return type(value) is int
         case ast.Call(func=ast.Name("min" | "max"), keywords=[]):

@@ -24,7 +24,7 @@ def write(path: Path, rows: list[dict[str, Any]], version: int) -> None:
 
 def version_1(pair: Pair) -> dict[str, Any]:
     row = to_plain(pair)
-    del row["timings"], row["measures"], row["matched_problems"]
+    del row["timings"], row["measures"], row["matched_problems"], row["constructor_general"]
     for name in ("engine", "written", "mutants", "survivors"):
         del row["verdict"][name]
     row["verdict"]["ghost_changed"] = True
@@ -50,11 +50,19 @@ def test_version_1(tmp_path: Path) -> None:
 def test_version_3(tmp_path: Path) -> None:
     """Unmeasured values become -1."""
     row = to_plain(make_pair())
-    del row["measures"], row["matched_problems"]
+    del row["measures"], row["matched_problems"], row["constructor_general"]
     write(tmp_path / "old.parquet", [{**row, "schema_version": 3}], 3)
     (found,) = read_published(tmp_path / "old.parquet", Pair)
     assert found == replace(make_pair(), measures=Measures())
     assert set(to_plain(found)["measures"].values()) == {-1}
+
+
+def test_version_6(tmp_path: Path) -> None:
+    """Kernels of earlier versions have constants for sizes that follow from the constructor."""
+    row = to_plain(make_pair(constructor_general=True))
+    del row["constructor_general"]
+    write(tmp_path / "old.parquet", [{**row, "schema_version": 6}], 6)
+    assert list(read_published(tmp_path / "old.parquet", Pair)) == [make_pair()]
 
 
 def test_this_version_is_read_as_it_is(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from modules import Call, probed, source
 
 from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Lowered, Purity
@@ -50,6 +51,29 @@ def test_forward_reads_sizes_that_follow_from_the_constructor_from_weights(sandb
     assert "        if x.shape != (batch, dim):\n" in text
     assert outcome.record.guards == ()  # no workload varies these sizes
     assert "channel = offset % features\n" in text
+
+
+@pytest.mark.parametrize(
+    ("layers", "forward", "is_general"),
+    [
+        ("self.norm = nn.LayerNorm(dim)", "self.norm(x)", True),
+        ("self.fc = nn.Linear(dim, hidden)", "F.gelu(self.fc(x))", True),
+        ("self.a = nn.Linear(dim, hidden)\nself.b = nn.Linear(hidden, dim)", "x + self.b(self.a(x).relu())", True),
+        # A constant of the kernel follows from an argument, which no attribute shows.
+        ("self.w = nn.Parameter(torch.ones(dim))\nself.mean = lambda x: x / dim", "self.mean(x * self.w)", False),
+        ("self.w = nn.Parameter(torch.ones(8))", "x * self.w", False),
+    ],
+)
+def test_constructor_general_pairs_are_right_for_other_arguments(
+    layers: str, forward: str, is_general: bool, sandbox: Sandbox
+) -> None:
+    code = source(forward, layers, parameters="dim, hidden", init_args="[8, 12]")
+    outcome = tidy(lowered(code, sandbox))
+    assert isinstance(outcome, Kept), outcome
+    verified = verify(outcome.record, sandbox, INTERPRETED)
+    assert isinstance(verified, Kept), verified
+    assert verified.record.constructor_general == is_general
+    assert flatten_verified(verified.record).constructor_general == is_general
 
 
 def test_library_operators_make_a_candidate_mixed(sandbox: Sandbox) -> None:

@@ -44,6 +44,7 @@ def test_all_guards_must_hold() -> None:
         "(lambda: 1)()",
         "min(input0_0, key=1)",
         "1 +" * 400 + " 1 == 2",
+        "input0_1 == state0_0",
         "",
     ],
 )
@@ -53,6 +54,8 @@ def test_invalid_guards_are_rejected(text: str) -> None:
 
 
 def test_size_names_give_tensor_and_axis() -> None:
-    assert size_at("input12_3") == (12, 3)
+    assert size_at("input12_3") == ("input", 12, 3)
+    assert size_at("state2_0") == ("state", 2, 0)
     assert size_at("batch") is None
     assert ast.unparse(parse_guard("input0_1<=31")) == "input0_1 <= 31"
+    assert ast.unparse(parse_guard("input0_1==state0_0", of_module=True)) == "input0_1 == state0_0"

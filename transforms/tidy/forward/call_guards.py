@@ -27,7 +27,7 @@ class Checks:
     def __init__(self, lowered: Lowered, tensors: Mapping[int, str], sizes: Mapping[Place, str]) -> None:
         self._lowered = lowered
         self._tensors = tensors
-        guards = list(map(parse_guard, lowered.guards))
+        guards = [parse_guard(guard, of_module=True) for guard in lowered.guards]
         mentioned = set(map(size_at, names_in(*guards)))
         self._fixed = {place: size for place, size in fixed_sizes(lowered).items() if place not in mentioned}
         self._same = _same_sizes(guards)
@@ -111,7 +111,7 @@ def guards_of_calls(lowered: Lowered) -> tuple[str, ...]:
         return ast.Constant(shape_of(lowered, owners[source, index])[axis])
 
     for guard in lowered.guards:
-        condition = parse_guard(guard)
+        condition = parse_guard(guard, of_module=True)
         sizes = {name: place for name in names_in(condition) if (place := size_at(name))}
         state = {name: number(*place) for name, place in sizes.items() if place[0] == "state"}
         if any(place not in fixed for name, place in sizes.items() if name not in state):
