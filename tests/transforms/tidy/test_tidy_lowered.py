@@ -59,6 +59,7 @@ def test_forward_reads_sizes_that_follow_from_the_constructor_from_weights(sandb
         ("self.norm = nn.LayerNorm(dim)", "self.norm(x)", True),
         ("self.fc = nn.Linear(dim, hidden)", "F.gelu(self.fc(x))", True),
         ("self.a = nn.Linear(dim, hidden)\nself.b = nn.Linear(hidden, dim)", "x + self.b(self.a(x).relu())", True),
+        ("self.fc = nn.Linear(dim, hidden)\nself.scale = hidden**-0.5", "self.fc(x) * self.scale", True),
         # A constant of the kernel follows from an argument, which no attribute shows.
         ("self.w = nn.Parameter(torch.ones(dim))\nself.mean = lambda x: x / dim", "self.mean(x * self.w)", False),
         ("self.w = nn.Parameter(torch.ones(8))", "x * self.w", False),

@@ -19,6 +19,7 @@ from .functional_graph import state_of
 
 _FACTORS = (2, 3)  # two, so that a square of an argument is not taken for a multiple of it
 _INHERITED = frozenset(vars(nn.Module()))
+_ROUNDING = 1e-12  # relative
 _NUMBERS = (int, float, str, bool, type(None))
 
 Key = tuple[Any, ...]  # of a size (name of the tensor, axis); of an attribute (module, attribute, index of the part)
@@ -60,6 +61,19 @@ class Multiple:
 
 
 @dataclass(frozen=True, slots=True)
+class Root:
+    """`factor * sqrt(size)` or `factor / sqrt(size)`, where `size` is that of a base."""
+
+    base: Key
+    factor: float
+    is_inverse: bool
+
+    def of(self, sizes: Mapping[Key, Any]) -> Any:
+        root = sizes[self.base] ** 0.5
+        return self.factor / root if self.is_inverse else self.factor * root
+
+
+@dataclass(frozen=True, slots=True)
 class Base:
     """A size of the state that becomes a symbol."""
 
@@ -76,14 +90,14 @@ class ConstructorSizes:
 
     bases: Mapping[Key, Base]
     sizes: Mapping[Key, Multiple]
-    attributes: Mapping[Key, Multiple]
+    attributes: Mapping[Key, Multiple | Root]
     constructions: tuple[Construction, ...]  # with all these arguments multiplied
 
     @property
     def values(self) -> set[int]:
         """The sizes and attributes of the module itself."""
         own = {key: base.size for key, base in self.bases.items()}
-        return {multiple.of(own) for multiple in (*self.sizes.values(), *self.attributes.values())}
+        return {value.of(own) for value in (*self.sizes.values(), *self.attributes.values())}
 
     def base_sizes(self, construction: Construction) -> dict[str, int]:
         """The sizes of the bases in a construction, by name."""
@@ -160,7 +174,7 @@ def _words(model: nn.Module, values: Mapping[int, Values]) -> dict[Values, str]:
 
 def _related(
     every: Sequence[Construction], preferred: Container[Values], allowed: Container[Key]
-) -> tuple[dict[Key, Values], dict[Key, Multiple], dict[Key, Multiple]] | None:
+) -> tuple[dict[Key, Values], dict[Key, Multiple], dict[Key, Multiple | Root]] | None:
     """Bases, sizes and attributes that differ between constructions; None if one of them follows from no base.
 
     Bases are `allowed` sizes, those with `preferred` values first.
@@ -172,7 +186,11 @@ def _related(
         if key in allowed and min(values) > 1 and _multiple(values, bases, whole=True) is None:
             bases[key] = values
     found = {key: multiple for key, values in sizes.items() if (multiple := _multiple(values, bases, whole=True))}
-    known = {key: multiple for key, values in attributes.items() if (multiple := _multiple(values, bases))}
+    known = {
+        key: follows
+        for key, values in attributes.items()
+        if (follows := _multiple(values, bases) or _root(values, bases))
+    }
     is_complete = len(found) == len(sizes) and len(known) == len(attributes)
     return (bases, found, known) if is_complete else None
 
@@ -195,6 +213,19 @@ def _multiple(values: Values, bases: Mapping[Key, Values], whole: bool = False) 
         if factor > 0 and is_exact and (factor.denominator == 1 or (offset == 0 and not whole)):
             found.append(Multiple(base, factor, int(offset)))
     return min(found, key=lambda one: (one.factor.denominator, one.offset != 0, one.factor), default=None)
+
+
+def _root(values: Values, bases: Mapping[Key, Values]) -> Root | None:
+    """The root of a base, or its inverse, that has these values, such as `dim ** -0.5`."""
+    if not all(type(value) is float and value > 0 for value in values):
+        return None
+    for base, own in bases.items():
+        for is_inverse in (True, False):
+            factors = [value * size ** (0.5 if is_inverse else -0.5) for value, size in zip(values, own, strict=True)]
+            if max(factors) - min(factors) <= _ROUNDING * max(factors):
+                nearest = float(f"{factors[0]:.12g}")  # 2.0 for a root that was rounded
+                return Root(base, nearest, is_inverse)
+    return None
 
 
 def _parts(value: Any) -> Iterator[Any]:

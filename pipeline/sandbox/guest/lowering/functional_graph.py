@@ -289,6 +289,10 @@ def trace(
         nonlocal tree
         held = dict(zip((s.name for s in state), flat, strict=False))
         inputs = flat[len(state) :]
+        if constructor:  # sizes of the traced tensors, so that the trace computes with them; `attributes_kept` restores
+            constructor.set_attributes(
+                module, {(name, axis): held[name].shape[axis] for name, axis in constructor.bases}
+            )
         with _replaced(module, held):
             named = {s.name: held[s.name] for s in state if s.source != "constant"}
             result = torch.func.functional_call(
@@ -326,8 +330,6 @@ def trace(
         bases = constructor.bases.values() if constructor else ()
         sizes = {base.key: _symbolic_size(shape_env, base.size, base.name, symbols) for base in bases}
         fake = _fake_state(state, constructor, sizes)
-        if constructor:
-            constructor.set_attributes(module, sizes)  # `attributes_kept` restores them
         arguments = _fake_inputs(shape_env, tensors, symbolic, symbols)
         fake += arguments
         try:

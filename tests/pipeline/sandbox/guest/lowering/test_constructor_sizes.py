@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -76,10 +77,18 @@ class Kept(nn.Module):
         self.made = make(dim) if make else 0
 
 
-@pytest.mark.parametrize("make", [lambda n: n**-0.5, lambda n: n * n, lambda n: n > 20, str])
+@pytest.mark.parametrize("make", [lambda n: n**-0.25, lambda n: n * n, lambda n: n > 20, str])
 def test_an_argument_stays_if_an_attribute_follows_from_it_otherwise(make: Any) -> None:
     assert constructor_sizes(Kept(16), [16]) is not None
     assert constructor_sizes(Kept(16, make), [16, make]) is None
+
+
+@pytest.mark.parametrize("make", [lambda n: n**-0.5, lambda n: 1 / math.sqrt(n // 4), lambda n: 3 * math.sqrt(n)])
+def test_attributes_may_be_roots_of_an_argument(make: Any) -> None:
+    sizes = constructor_sizes(Kept(16, make), [16, make])
+    assert sizes is not None
+    (root,) = sizes.attributes.values()
+    assert math.isclose(root.of({("weight", 0): 64}), make(64))
 
 
 class Layers(nn.Module):
