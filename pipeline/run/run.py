@@ -139,6 +139,7 @@ class Run:
             caps=settings.caps,
             thresholds=settings.decontaminate,
             targets=settings.targets,
+            constructor_sizes=settings.lower.constructor_sizes,
             licence_policy=settings.licence,
             corpus=self.corpus if first else None,
             opt_out=self.opt_out if first else None,

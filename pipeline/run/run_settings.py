@@ -1,10 +1,13 @@
-"""Settings of a run: thresholds of decontamination, caps on rows that share something, targets, and the licence policy.
+"""Settings of a run: thresholds of decontamination, caps, lowering, targets, and the licence policy.
 
     [decontaminate]
     ngrams = 0.8
 
     [caps]
     cluster = 20
+
+    [lower]
+    constructor_sizes = true
 
     [targets]
     names = ["sm_80", "sm_90"]
@@ -29,16 +32,18 @@ from kernelquarry.filters.licence_policy import AS_STATED, LicencePolicy
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import read_bytes, replace_file
 from kernelquarry.transforms.decontaminate import DEFAULT, Thresholds
+from kernelquarry.transforms.lower.settings import LowerSettings
 from kernelquarry.transforms.targets import TARGETS, Targets
 
 NAME = "settings.json"  # in the run directory
-S = TypeVar("S", Caps, Thresholds, Targets, LicencePolicy)
+S = TypeVar("S", Caps, Thresholds, LowerSettings, Targets, LicencePolicy)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     decontaminate: Thresholds = DEFAULT
     caps: Caps = CAPS
+    lower: LowerSettings = field(default_factory=LowerSettings)
     targets: Targets = field(default_factory=Targets)
     licence: LicencePolicy = AS_STATED
 
@@ -60,6 +65,7 @@ def from_plain(given: Mapping[str, Any], place: str) -> Settings:
     return Settings(
         _section(Thresholds, given, "decontaminate", place),
         _section(Caps, given, "caps", place),
+        _section(LowerSettings, given, "lower", place),
         _section(Targets, given, "targets", place),
         check_licence(_section(LicencePolicy, given, "licence", place), place),
     )

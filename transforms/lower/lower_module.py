@@ -78,14 +78,19 @@ _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
 
 
 def lower(
-    probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str = "float32", target: str = TARGET
+    probed: Probed,
+    sandbox: Sandbox,
+    training: bool = False,
+    dtype: str = "float32",
+    target: str = TARGET,
+    constructor_sizes: bool = False,
 ) -> Outcome[Lowered]:
     """Lower a module to Inductor's source for `target`: `sm_80`, `sm_90`, `sm_100` or `gfx942`.
 
     With `training`, a second source gives the gradients of its parameters and floating-point inputs. With a half
     `dtype` the module is cast to it; the workloads of `probed` have it already, see `transforms.variants`.
 
-    Sizes that follow from the constructor's arguments are numbers if `tidy` does not support them as symbols.
+    With `constructor_sizes`, sizes that follow from the constructor's arguments are symbols where `tidy` supports them.
     """
     request = LowerRequest(
         code=probed.python_code,
@@ -93,6 +98,7 @@ def lower(
         target=target,
         training=training,
         dtype=dtype,
+        constructor_sizes=constructor_sizes,
         most_kernels=MOST_WITH_GRADIENTS if training else MOST_KERNELS,
     )
     outcome = _lowered(probed, request, sandbox)

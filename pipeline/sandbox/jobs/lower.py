@@ -19,7 +19,7 @@ class LowerRequest:
     training: bool = False  # with gradients
     dtype: str = "float32"  # the module is cast to it, if it is float16 or bfloat16
     most_kernels: int = 64  # of one source
-    constructor_sizes: bool = True  # sizes of the state that follow from the constructor may be symbols
+    constructor_sizes: bool = False  # sizes of the state that follow from the constructor are symbols where possible
 
 
 # A module has more sizes than SymPy's cache holds.

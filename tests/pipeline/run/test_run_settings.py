@@ -15,6 +15,7 @@ from kernelquarry.pipeline.run.run_settings import Settings, read_settings, reme
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.transforms.decontaminate import Thresholds
+from kernelquarry.transforms.lower.settings import LowerSettings
 from kernelquarry.transforms.targets import TARGETS, Targets
 from tests.pipeline.command import Built, Ended
 
@@ -33,7 +34,7 @@ def test_missing_settings_have_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[cap]\ncluster = 1", "unknown section cap: the sections are decontaminate, caps, targets, licence"),
+        ("[cap]\ncluster = 1", "unknown section cap: the sections are decontaminate, caps, lower, targets, licence"),
         ("caps = 3", "caps is not a section"),
         ("[caps]\nclusters = 1", r"\[caps\] has no clusters: it has cluster, operators, repository"),
         ("[caps]\ncluster = 1.5", r"cluster in \[caps\] must be a whole number of at least 0"),
@@ -59,7 +60,7 @@ def test_a_mistake_gives_a_clear_message(tmp_path: Path, text: str, said: str) -
 
 def test_a_run_remembers_its_settings(tmp_path: Path) -> None:
     assert remembered(tmp_path) == Settings()
-    given = Settings(Thresholds(graph_least=5), Caps(operators=7), Targets(("sm_80", "gfx942")))
+    given = Settings(Thresholds(graph_least=5), Caps(operators=7), LowerSettings(True), Targets(("sm_80", "gfx942")))
     remember(tmp_path, given)
     assert remembered(tmp_path) == given
     (tmp_path / "settings.json").write_text("{")

@@ -24,8 +24,8 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 X = Call({"x": (6, 8)})
 
 
-def lowered(probe: Probed, sandbox: Sandbox) -> Lowered:
-    outcome = lower(probe, sandbox)
+def lowered(probe: Probed, sandbox: Sandbox, constructor_sizes: bool = False) -> Lowered:
+    outcome = lower(probe, sandbox, constructor_sizes=constructor_sizes)
     assert isinstance(outcome, Kept), outcome
     return outcome.record
 
@@ -164,7 +164,7 @@ def test_sizes_that_follow_from_the_constructor_are_symbols(
     sandbox: Sandbox,
 ) -> None:
     code = source(forward, layers, parameters=parameters, init_args=repr(arguments))
-    record = lowered(probed(code, *calls), sandbox)
+    record = lowered(probed(code, *calls), sandbox, constructor_sizes=True)
     assert record.shape_general
     assert [size.word for size in record.constructor_sizes] == words
     assert sorted(record.guards) == sorted(guards)
@@ -174,16 +174,25 @@ def test_sizes_that_follow_from_the_constructor_are_symbols(
 def test_sizes_are_numbers_if_tidy_does_not_support_symbols(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     code = source("x * self.scale", SCALE, parameters="dim", init_args="[32]")
     monkeypatch.setattr(stage, "tidy", lambda record: Dropped(record.id, Reason.NOT_TIDIED, ""))
-    record = lowered(probed(code, *X3), sandbox)
+    record = lowered(probed(code, *X3), sandbox, constructor_sizes=True)
     assert not record.constructor_sizes and not record.constructions and not record.guards
 
 
 def test_other_constructions_have_their_own_calls_and_state(sandbox: Sandbox) -> None:
     code = source("self.fc(x)", "self.fc = nn.Linear(n, m)", parameters="n, m", init_args="[32, 48]")
-    record = lowered(probed(code, *X3), sandbox)
+    record = lowered(probed(code, *X3), sandbox, constructor_sizes=True)
     found = [(one.init_args, *(w.tensors[0].shape for w in one.workloads)) for one in record.constructions]
     assert found == [("[64, 96]", (4, 6, 64), (3, 5, 64)), ("[96, 144]", (4, 6, 96), (3, 5, 96))]
     assert [spec.shape for spec in record.constructions[0].state] == [(96, 64), (96,)]
+
+
+def test_sizes_of_the_state_are_numbers_by_default_and_those_of_kernels_always(sandbox: Sandbox) -> None:
+    code = source("self.fc(x)", "self.fc = nn.Linear(n, m)", parameters="n, m", init_args="[32, 48]")
+    assert not lowered(probed(code, *X3), sandbox).constructor_sizes
+    conv = source("self.conv(x)", "self.conv = nn.Conv1d(6, n, k)", parameters="n, k", init_args="[8, 3]")
+    calls = Call({"x": (4, 6, 32)}), Call({"x": (3, 6, 40)})
+    record = lowered(probed(conv, *calls), sandbox, constructor_sizes=True)
+    assert [size.word for size in record.constructor_sizes] == ["n"]
 
 
 # Reasons

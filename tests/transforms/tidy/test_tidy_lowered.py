@@ -19,8 +19,9 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 INTERPRETED = VerifySettings(target="", mutants=0)
 
 
-def lowered(code: str, sandbox: Sandbox) -> Lowered:
-    outcome = lower(probed(code, Call({"x": (6, 8)}), Call({"x": (9, 8)})), sandbox)
+def lowered(code: str, sandbox: Sandbox, constructor_sizes: bool = False) -> Lowered:
+    calls = Call({"x": (6, 8)}), Call({"x": (9, 8)})
+    outcome = lower(probed(code, *calls), sandbox, constructor_sizes=constructor_sizes)
     assert isinstance(outcome, Kept), outcome
     return outcome.record
 
@@ -44,7 +45,7 @@ def test_forward_reads_sizes_that_follow_from_the_constructor_from_weights(sandb
     code = source(
         "self.fc(x)[:, : self.scale.shape[0]] * self.scale", layers, parameters="dim, hidden", init_args="[8, 12]"
     )
-    outcome = tidy(lowered(code, sandbox))
+    outcome = tidy(lowered(code, sandbox, constructor_sizes=True))
     assert isinstance(outcome, Kept), outcome
     text = outcome.record.triton_code
     assert "        features = self.scale.shape[0]\n        hidden, dim = self.fc.weight.shape\n" in text
@@ -69,7 +70,7 @@ def test_constructor_general_pairs_are_right_for_other_arguments(
     layers: str, forward: str, is_general: bool, sandbox: Sandbox
 ) -> None:
     code = source(forward, layers, parameters="dim, hidden", init_args="[8, 12]")
-    outcome = tidy(lowered(code, sandbox))
+    outcome = tidy(lowered(code, sandbox, constructor_sizes=True))
     assert isinstance(outcome, Kept), outcome
     verified = verify(outcome.record, sandbox, INTERPRETED)
     assert isinstance(verified, Kept), verified

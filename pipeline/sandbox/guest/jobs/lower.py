@@ -12,6 +12,7 @@ import sympy
 import torch
 from torch import Tensor, nn
 from torch.fx import GraphModule
+from torch.nn.modules.conv import _ConvNd
 
 from kernelquarry.pipeline.sandbox.jobs.lower import LowerRequest
 
@@ -118,7 +119,7 @@ def _settled(model: nn.Module, arguments: Sequence[Any], request: LowerRequest) 
     is_general, shapes = differing is not None, [spec["shape"] for spec in request.workloads[0]["tensors"]]
     if differing is None or not any(map(any, differing)):
         request, differing = replace(request, workloads=request.workloads[:1]), [[False] * len(one) for one in shapes]
-    fixed, untied = set[int](), set[str]()
+    fixed, untied = _kernel_sizes(model, constructor_sizes(model, arguments)), set[str]()
     while (constructor := constructor_sizes(model, arguments, fixed)) is not None:
         candidates = {
             f"input{index}_{axis}": (index, axis)
@@ -142,6 +143,15 @@ def _settled(model: nn.Module, arguments: Sequence[Any], request: LowerRequest) 
         untied |= loose
         fixed |= {i for base in constructor.bases.values() if base.name in contradicted for i in base.arguments}
     return None
+
+
+def _kernel_sizes(model: nn.Module, constructor: ConstructorSizes | None) -> set[int]:
+    """Arguments that sizes of convolutions' kernels follow from: as symbols, they turn matrix products into sums."""
+    if constructor is None:
+        return set()
+    layers = {f"{name}.weight" for name, layer in model.named_modules() if isinstance(layer, _ConvNd)}
+    spatial = [found.base for (name, axis), found in constructor.sizes.items() if name in layers and axis >= 2]
+    return {index for base in spatial for index in constructor.bases[base].arguments}
 
 
 def _described(traced: Trace, state: Sequence[State], constructor: ConstructorSizes) -> dict[str, Any]:
