@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "outside_language"
+# reason = "does_not_run"
 # source = "try/except with a fallback to the reference (Kevin, KernelBench's static checker)"
-# caught_by = "language: triton.language.exponential in a kernel"
+# caught_by = "language: Triton has no triton.language.exponential"
 # ///
 
 """The kernel fails each time, and PyTorch steps in."""
