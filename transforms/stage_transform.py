@@ -45,7 +45,7 @@ class StageContext:
     distill: DistillConfig | None = None  # None: no model is asked
     answers: Path = Path("out/cache/answers.sqlite")  # cache of models' answers, shared by runs
     batch: Path | None = None  # folder for the questions of a batch; no model is asked then
-    constructor_sizes: bool = False  # see `LowerSettings`
+    constructor_sizes: bool = False  # see `run_settings.LowerSettings`
     part: Part | None = None  # of the corpus, where a machine reads a part of it
     accelerator: str = ""  # Beam's resource hint for transforms that execute kernels
     extra_records: beam.PTransform | None = None  # records of the stage's `extra_input`

@@ -11,8 +11,8 @@ _PAGE = """# The language of candidates
 
 Candidates that a model or a user writes are read before they run. A candidate that uses anything that this page does
 not list gets no verdict: it is dropped as `outside_language`. [`kernelquarry check`](cli.md) says `UNJUDGED`, with the
-line and what to write instead. Names that neither Triton nor the file has are rejected as `does_not_run`. Kernels lowered
-by the compiler fit too, and are not read.
+line and what to write instead. Names that neither Triton nor the file has are rejected as `does_not_run`. Kernels
+lowered by the compiler fit too, and are not read.
 
 ```python
 class ModelNew(nn.Module):

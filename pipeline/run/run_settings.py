@@ -32,10 +32,16 @@ from kernelquarry.filters.licence_policy import AS_STATED, LicencePolicy
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import read_bytes, replace_file
 from kernelquarry.transforms.decontaminate import DEFAULT, Thresholds
-from kernelquarry.transforms.lower.settings import LowerSettings
 from kernelquarry.transforms.targets import TARGETS, Targets
 
 NAME = "settings.json"  # in the run directory
+
+
+@dataclass(frozen=True, slots=True)
+class LowerSettings:
+    constructor_sizes: bool = False  # sizes that follow from the constructor's arguments are arguments of the kernels
+
+
 S = TypeVar("S", Caps, Thresholds, LowerSettings, Targets, LicencePolicy)
 
 

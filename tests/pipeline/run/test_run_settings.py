@@ -11,11 +11,10 @@ import pytest
 
 from kernelquarry.filters.balance import Caps
 from kernelquarry.pipeline.run.run import Run
-from kernelquarry.pipeline.run.run_settings import Settings, read_settings, remember, remembered
+from kernelquarry.pipeline.run.run_settings import LowerSettings, Settings, read_settings, remember, remembered
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.transforms.decontaminate import Thresholds
-from kernelquarry.transforms.lower.settings import LowerSettings
 from kernelquarry.transforms.targets import TARGETS, Targets
 from tests.pipeline.command import Built, Ended
 

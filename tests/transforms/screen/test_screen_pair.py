@@ -37,7 +37,7 @@ def test_every_field_of_the_row_comes_from_the_record_of_that_name() -> None:
     for field in fields(Pair):
         if field.name in own:
             continue
-        holders = [h for h in (candidate, probed, module) if hasattr(h, field.name)]
+        holders = [h for h in (verified, candidate, probed, module) if hasattr(h, field.name)]
         expected = renamed[field.name] if field.name in renamed else getattr(holders[0], field.name)
         assert getattr(pair, field.name) == expected, field.name
     assert (pair.entry_point, pair.verdict, pair.cluster, pair.split) == ("Model", verified.verdict, "", "")
