@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from kernelquarry.filters.lint import same_operator
 from kernelquarry.pipeline.sandbox.jobs.calls import ObservedCall
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
 
@@ -80,5 +81,11 @@ def _outputs(plan: Plan, call: ObservedCall) -> str:
 
 
 def _operators(planned: Collection[str], ran: Collection[str]) -> str:
-    only_planned, only_ran = sorted(set(planned) - set(ran)), sorted(set(ran) - set(planned))
+    only_planned, only_ran = _without(planned, ran), _without(ran, planned)
     return f"operators {only_planned} of the plan alone, {only_ran} of Python alone" if only_planned or only_ran else ""
+
+
+def _without(some: Collection[str], others: Collection[str]) -> list[str]:
+    """Those with no other of the same meaning: a GPU runs `cudnn_batch_norm` where a plan has `native_batch_norm`."""
+    names = [other.removeprefix("aten.") for other in others]
+    return sorted(one for one in some if not any(same_operator(one.removeprefix("aten."), name) for name in names))

@@ -69,3 +69,11 @@ def test_another_output_or_operator_is_found(sandbox: Sandbox) -> None:
     call = replace(reply.trials[0], shares=("input 0",))
     assert "shares" in compared(task, trials, replace(reply, trials=(call, *reply.trials[1:])))
     assert "aten.mm" in compared(task, trials, replace(reply, operators=()))
+
+
+def test_a_gpu_may_run_an_operator_under_another_name(sandbox: Sandbox) -> None:
+    task, trials, reply = interpret("relu_after_torch_norms", sandbox)
+    assert "aten.native_batch_norm" in reply.operators
+    on_gpu = tuple(name.replace("native", "cudnn") for name in reply.operators)
+    assert compared(task, trials, replace(reply, operators=on_gpu)) == ""
+    assert "cudnn_rnn" in compared(task, trials, replace(reply, operators=(*on_gpu, "aten._cudnn_rnn")))
