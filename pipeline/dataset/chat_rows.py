@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -11,10 +10,10 @@ from kernelquarry.pipeline import prompts
 from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, Message
 from kernelquarry.pipeline.schema.ids import chat_id
 from kernelquarry.pipeline.schema.provenance import Distillation, Turn
-from kernelquarry.pipeline.schema.records import Pair, Purity
+from kernelquarry.pipeline.schema.records import Pair, Purity, Row
 
-_SIZE = re.compile(r"input(\d+)_(\d+)")
-_AGREEMENT = re.compile(f"{_SIZE.pattern} == {_SIZE.pattern}")
+from .supported_inputs import supported_inputs
+
 COLUMNS = "columns"  # value of `thought_by` for a plan that `plan.md.j2` renders from the pair's columns
 
 
@@ -31,30 +30,21 @@ def examples(pair: Pair) -> tuple[Example, ...]:
 
 
 def pair_prompt(pair: Pair) -> list[prompts.Message]:
-    """The prompt that the pair's kernel answers. It names the supported inputs, unless the kernel supports all."""
-    return prompts.kernel_request(pair.python_code, supported_sizes(pair))
+    """The prompt that the pair's kernel answers."""
+    return prompts.kernel_request(pair.python_code, supported_inputs(pair, pair.shape_general))
 
 
-def supported_sizes(pair: Pair) -> str:
-    """The inputs that the pair's kernel supports; "" if sizes are free. Equality of two sizes is no restriction."""
-    if not pair.shape_general:
-        return "inputs of the sizes that `get_inputs()` gives"
-    limits = [guard for guard in pair.guards if not _AGREEMENT.fullmatch(guard)]
-    return f"inputs with {', '.join(f'`{_name_sizes(limit, pair)}`' for limit in limits)}" if limits else ""
-
-
-def _name_sizes(guard: str, pair: Pair) -> str:
-    """The guard with `x.shape[2]` in place of `input0_2`."""
-    tensors = pair.workloads[0].tensors
-    return _SIZE.sub(lambda size: f"{tensors[int(size[1])].name}.shape[{size[2]}]", guard)
+def module_prompt(row: Row, general: bool = True) -> list[prompts.Message]:
+    """The prompt for another kernel, `general`: for all sizes that the row's module takes."""
+    return prompts.kernel_request(row.python_code, supported_inputs(row, general))
 
 
 def exercises(pair: Pair) -> tuple[Exercise, ...]:
     """The module of the pair as a prompt."""
-    prompt = _messages(prompts.kernel_request(pair.python_code))
+    prompt = _messages(module_prompt(pair))
     row = Exercise(
         id=_id("rl", prompt),
-        **_shared(pair, ("system", "write")),
+        **_shared(pair, ("system", _request(pair))),
         prompt=prompt,
         python_code=pair.python_code,
         init_args=pair.init_args,
@@ -99,15 +89,18 @@ def plan(pair: Pair) -> str:
 
 def _example(pair: Pair, thought_by: str, thought: str) -> Example:
     messages = _messages([*pair_prompt(pair), prompts.answer(pair.triton_code, thought)])
-    request = "sized" if supported_sizes(pair) else "write"
     return Example(
         id=_id("sft", messages),
-        **_shared(pair, ("system", request, *(["plan"] if thought_by == COLUMNS else []), "answer")),
+        **_shared(pair, ("system", _request(pair), *(["plan"] if thought_by == COLUMNS else []), "answer")),
         messages=messages,
         thinking=bool(thought_by),
         thought_by=thought_by,
         generator=pair.generator,
     )
+
+
+def _request(pair: Pair) -> str:
+    return "sized" if pair.workloads[0].tensors else "write"
 
 
 def _shared(pair: Pair, templates: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from kernelquarry.pipeline.check.kernelbench import read_kernelbench
-from kernelquarry.pipeline.prompts import Message, kernel_request
+from kernelquarry.pipeline.dataset.chat_rows import module_prompt
+from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Row
@@ -44,7 +45,7 @@ class Problem:
 
     @property
     def chat(self) -> list[Message]:
-        return kernel_request(self.row.python_code)
+        return module_prompt(self.row, self.general)
 
 
 AnyProblem: TypeAlias = Problem | TritonbenchProblem

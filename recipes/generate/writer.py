@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from kernelquarry.pipeline.dataset.chat_rows import module_prompt
 from kernelquarry.pipeline.prompts import kernel_request, read_answer
 from kernelquarry.pipeline.runtime.boundary import run_guarded
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
@@ -70,7 +71,8 @@ class KernelWriter:
         Raises: UserError: the endpoint does not answer, or the module does not run.
         """
         row = row_of_source("the module", code, self.sandbox) if verify or time else None
-        answers = [sampled.text for sampled in self._sampler.sample([kernel_request(code)] * n)]
+        request = module_prompt(row) if row else kernel_request(code)
+        answers = [sampled.text for sampled in self._sampler.sample([request] * n)]
         if row is None:
             return [Candidate(read_answer(text), text, None) for text in answers]
         return self.judge(row, answers, time)

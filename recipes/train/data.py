@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelquarry.pipeline.dataset.chat_rows import pair_prompt, plan
+from kernelquarry.pipeline.dataset.chat_rows import module_prompt, pair_prompt, plan
 from kernelquarry.pipeline.dataset.rows import read_rows
-from kernelquarry.pipeline.prompts import Message, answer, kernel_request
+from kernelquarry.pipeline.prompts import Message, answer
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.records import Pair, Purity
@@ -123,13 +123,8 @@ def _not_empty(pairs: list[Pair], message: str) -> list[Pair]:
     return pairs
 
 
-def prompt_of(pair: Pair) -> list[Message]:
-    """The prompt of the evaluation, for inputs of any size."""
-    return kernel_request(pair.python_code)
-
-
 def chat_of(pair: Pair, thinking: bool = False) -> list[Message]:
-    """A prompt for the sizes that the kernel supports, and the kernel as the answer, after a plan if `thinking`."""
+    """The prompt, and the kernel as the answer, after a plan if `thinking`."""
     return [*pair_prompt(pair), answer(pair.triton_code, plan(pair) if thinking else "")]
 
 
@@ -140,7 +135,7 @@ def fit_chats(pairs: Sequence[Pair], tokenizer: Any, tokens: int, thinking: bool
 
 def fit_prompts(pairs: Sequence[Pair], tokenizer: Any, tokens: int, kernel: int = 0) -> Fitted:
     """Pairs whose prompt has at most `tokens` tokens, and whose kernel has at most `kernel` (0: any number)."""
-    prompts = _lengths(tokenizer, [prompt_of(pair) for pair in pairs], True)
+    prompts = _lengths(tokenizer, [module_prompt(pair) for pair in pairs], True)
     if not kernel:
         return _fitted(pairs, prompts, tokens)
     chats = _lengths(tokenizer, [chat_of(pair) for pair in pairs], False)
@@ -210,4 +205,4 @@ def grpo_rows(pairs: Iterable[Pair]) -> Any:
     """A `datasets.Dataset` of prompts, each with the id of its pair, for the reward function."""
     from datasets import Dataset
 
-    return Dataset.from_list([{"prompt": prompt_of(pair), "pair": pair.id} for pair in pairs])
+    return Dataset.from_list([{"prompt": module_prompt(pair), "pair": pair.id} for pair in pairs])

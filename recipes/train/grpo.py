@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from kernelquarry.pipeline.dataset.chat_rows import module_prompt
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.jsonl_append import add_line
 from kernelquarry.recipes.config import GrpoSection, Recipe, RewardSection
@@ -18,7 +19,7 @@ from kernelquarry.recipes.judge.judge_answer import Judgement
 from kernelquarry.recipes.judge.reward import reward
 from kernelquarry.recipes.judge.verifier_pool import VerifierPool
 
-from .data import fit_prompts, for_grpo, grpo_rows, load_pairs, prompt_of
+from .data import fit_prompts, for_grpo, grpo_rows, load_pairs
 from .trainer import TrainingJob, TrainResult, lora_config, train_stage, trainer_arguments
 
 
@@ -53,7 +54,7 @@ def train(job: TrainingJob, settings: SandboxSettings) -> TrainResult:
             )
             prompts = {}
             for pair in pairs:
-                text = tokenizer.apply_chat_template(prompt_of(pair), tokenize=False, add_generation_prompt=True)
+                text = tokenizer.apply_chat_template(module_prompt(pair), tokenize=False, add_generation_prompt=True)
                 prompts[decode(tokenizer, tokenizer(text, add_special_tokens=False)["input_ids"])] = pair.id
             unwrapped = trainer.accelerator.unwrap_model(trainer.model)
             patch_generate = decode_by_slots if section.rollouts == "slots" else submit_when_finished

@@ -36,7 +36,7 @@ def free_sizes(workloads: Sequence[Workload]) -> list[Size]:
 
     Dimensions that are equal in every workload, such as a batch, are one size. They stay equal in `resized`.
     """
-    return sorted({size for size in _sizes(workloads).values() if len(set(size)) > 1})
+    return sorted({size for size in axis_sizes(workloads).values() if len(set(size)) > 1})
 
 
 def resized(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> Workload:
@@ -44,7 +44,7 @@ def resized(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> Workl
 
     Where the upper bound of an integer tensor equals a size, as for indices, it changes with that size.
     """
-    first, sizes = workloads[0], _sizes(workloads)
+    first, sizes = workloads[0], axis_sizes(workloads)
     tensors = []
     for i, spec in enumerate(first.tensors):
         shape = tuple(setting.get(sizes[i, axis], n) for axis, n in enumerate(spec.shape))
@@ -178,7 +178,7 @@ def exceed_numel(workloads: Sequence[Workload], numbers: Sequence[int], most: in
 
     Only `numbers` that are too large for the other functions here are used. The tensor's first free size is changed.
     """
-    sizes, free = _sizes(workloads), set(free_sizes(workloads))
+    sizes, free = axis_sizes(workloads), set(free_sizes(workloads))
     long = next((size for size in sizes.values() if size in free), None)
     if long is None:
         return []
@@ -195,7 +195,7 @@ def non_square(workloads: Sequence[Workload], call: Workload, upright: bool) -> 
     Only axes that are free and equal in all workloads change: there, a kernel that confuses them is not noticed. None
     if there are no such axes.
     """
-    sizes, free, tensors = _sizes(workloads), set(free_sizes(workloads)), list(call.tensors)
+    sizes, free, tensors = axis_sizes(workloads), set(free_sizes(workloads)), list(call.tensors)
     for tensor, spec in enumerate(call.tensors):
         last = len(spec.shape) - 1
         alike = [axis for axis in range(_IMAGE - 2, last + 1) if sizes[tensor, axis] == sizes[tensor, last] in free]
@@ -246,7 +246,7 @@ def _widened(workloads: Sequence[Workload], setting: Mapping[Size, int], element
 
 def rounded(workloads: Sequence[Workload], call: Workload, unit: int) -> Workload | None:
     """The call with each free size rounded up to a multiple of `unit`; None if it becomes too large."""
-    sizes, free = _sizes(workloads), set(free_sizes(workloads))
+    sizes, free = axis_sizes(workloads), set(free_sizes(workloads))
     given = {size: call.tensors[tensor].shape[axis] for (tensor, axis), size in sizes.items() if size in free}
     found = resized(workloads, {size: _up(n, unit) for size, n in given.items()})
     return found if count_elements(found) <= _MOST_ROUNDED else None
@@ -265,7 +265,7 @@ def _up(n: int, unit: int) -> int:
     return -(-n // unit) * unit
 
 
-def _sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:
+def axis_sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:
     """(tensor, axis) of the first workload -> its size in each workload that has this tensor."""
     found = {}
     for tensor, spec in enumerate(workloads[0].tensors):

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import datasets
 import pytest
-from factories import make_contamination, make_pair, make_pairs, make_rejection, make_timing
+from factories import make_contamination, make_pair, make_pairs, make_rejection, make_timing, make_workload
 
+from kernelquarry.pipeline.dataset.chat_rows import pair_prompt
 from kernelquarry.pipeline.dataset.configs import derive_rows, find_config
 from kernelquarry.pipeline.dataset.rejected import Rejected
 from kernelquarry.pipeline.dataset.rows import read_config
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
-from kernelquarry.pipeline.prompts import kernel_request, prompt_id, read_answer
+from kernelquarry.pipeline.prompts import prompt_id, read_answer
 from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, Message
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import chat_id
@@ -63,7 +64,7 @@ def test_a_pair_becomes_a_chat_with_and_without_thinking() -> None:
     pair = make_pairs(1)[0]
     plain, thinking = derive_rows([replace(pair, shape_general=True)])["sft"]
     assert isinstance(plain, Example) and isinstance(thinking, Example)
-    request = [(turn["role"], turn["content"]) for turn in kernel_request(pair.python_code)]
+    request = [(turn["role"], turn["content"]) for turn in pair_prompt(replace(pair, shape_general=True))]
     for row in (plain, thinking):
         assert [(message.role, message.content) for message in row.messages[:-1]] == request
         assert read_answer(row.messages[-1].content).strip() == pair.triton_code.strip()
@@ -71,7 +72,7 @@ def test_a_pair_becomes_a_chat_with_and_without_thinking() -> None:
     assert (plain.thinking, thinking.thinking) == (False, True)
     thought, _ = thinking.messages[-1].content.split("</think>")
     assert "`weight` [8]" in thought and "`kernel_0`" in thought
-    assert plain.prompts == (prompt_id("system"), prompt_id("write"), prompt_id("answer"))
+    assert plain.prompts == (prompt_id("system"), prompt_id("sized"), prompt_id("answer"))
 
 
 def test_explanations_become_thinking() -> None:
@@ -82,29 +83,20 @@ def test_explanations_become_thinking() -> None:
     assert row.thought_by == "some/model"
 
 
-@pytest.mark.parametrize(
-    ("change", "described"),
-    [
-        ({}, "inputs of any size that `Model` takes"),
-        ({"guards": ("input1_0 == input0_0", "input12_3 == input0_3")}, "inputs of any size that `Model` takes"),
-        (
-            {"guards": ("input0_1 <= 31", "input0_0 == input0_1", "input0_0 * 2 != 6")},
-            "inputs with `x.shape[1] <= 31`, `x.shape[0] * 2 != 6`",
-        ),
-        ({"shape_general": False}, "inputs of the sizes that `get_inputs()` gives"),
-    ],
-    ids=["all", "that_agree", "with_limits", "of_one_size"],
-)
-def test_an_example_names_the_sizes_that_its_kernel_supports(change: dict, described: str) -> None:
-    pair = replace(make_pair(split="train"), **change)
-    rows = derive_rows([pair])
-    request = {row.messages[1].content for row in rows["sft"] if isinstance(row, Example)}
-    general = kernel_request(pair.python_code)[1]["content"]
-    assert request == {general.replace("inputs of any size that `Model` takes", described)}
-    (exercise,) = rows["rl"]
-    assert isinstance(exercise, Exercise) and exercise.prompt[1].content == general  # as evaluation asks
-    name = "write" if request == {general} else "sized"
-    assert all(prompt_id(name) in row.prompts for row in rows["sft"] if isinstance(row, Example))
+def test_an_example_names_the_sizes_that_its_kernel_supports() -> None:
+    pair = make_pair(split="train", workloads=(make_workload(5, 8), make_workload(6, 8)))
+    requests, exercises = [], []
+    for general in (True, False):
+        rows = derive_rows([replace(pair, shape_general=general)])
+        (request,) = {row.messages[1].content for row in rows["sft"] if isinstance(row, Example)}
+        (exercise,) = rows["rl"]
+        assert isinstance(exercise, Exercise)
+        assert all(prompt_id("sized") in row.prompts for row in (*rows["sft"], exercise))
+        requests.append(request)
+        exercises.append(exercise.prompt[1].content)
+    assert "for inputs `x` (batch, 8), where names are sizes that vary." in requests[0]
+    assert "for inputs `x` (5, 8)." in requests[1]
+    assert exercises == [requests[0], requests[0]]  # as evaluation asks
 
 
 def test_the_plan_names_the_supported_sizes() -> None:

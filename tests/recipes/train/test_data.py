@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from factories import make_pair
 
+from kernelquarry.pipeline.dataset.chat_rows import module_prompt
 from kernelquarry.pipeline.dataset.shards import write_rows
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
@@ -21,7 +22,6 @@ from kernelquarry.recipes.train.data import (
     for_sft,
     grpo_rows,
     load_pairs,
-    prompt_of,
     split_of,
     trainable,
     without_composed,
@@ -95,26 +95,26 @@ def test_long_rows_are_counted_and_left_out(pairs: list[Pair], tiny_model: Path)
 
 def test_prompts_are_shorter_than_chats(pairs: list[Pair], tiny_model: Path) -> None:
     tokenizer = tokenizer_at(tiny_model)
-    assert not fit_chats(pairs, tokenizer, 1500).pairs
-    assert len(fit_prompts(pairs, tokenizer, 1500).pairs) == len(pairs)
+    assert not fit_chats(pairs, tokenizer, 1700).pairs
+    assert len(fit_prompts(pairs, tokenizer, 1700).pairs) == len(pairs)
     lengths = [len(tokenizer(chat_of(pair)[-1]["content"])["input_ids"]) for pair in pairs]
-    short = fit_prompts(pairs, tokenizer, 1500, sorted(lengths)[5] + 20)  # a turn has some special tokens too
+    short = fit_prompts(pairs, tokenizer, 1700, sorted(lengths)[5] + 20)  # a turn has some special tokens too
     assert 0 < len(short.pairs) <= len(pairs) and short.too_long == len(pairs) - len(short.pairs)
-    assert not fit_prompts(pairs, tokenizer, 1500, min(lengths)).pairs
+    assert not fit_prompts(pairs, tokenizer, 1700, min(lengths)).pairs
     with pytest.raises(UserError, match=r"all 12 rows are longer than model\.context allows"):
         fit_chats(pairs, tokenizer, 10).take("model.context")
 
 
 def test_a_prompt_row_has_the_id_of_its_pair(pairs: list[Pair]) -> None:
     (row,) = grpo_rows(pairs[:1])
-    assert row == {"prompt": prompt_of(pairs[0]), "pair": pairs[0].id}
+    assert row == {"prompt": module_prompt(pairs[0]), "pair": pairs[0].id}
 
 
 def test_a_kernel_for_one_size_has_a_prompt_that_says_so(pairs: list[Pair]) -> None:
     pair = replace(pairs[0], shape_general=False)
-    assert trainable([pair]) == [pair] and prompt_of(pair) == prompt_of(pairs[0])
+    assert trainable([pair]) == [pair] and module_prompt(pair) == module_prompt(pairs[0])
     prompt = chat_of(pair)[1]["content"]
-    assert "of the sizes that `get_inputs()` gives" in prompt and prompt != prompt_of(pair)[1]["content"]
+    assert "for inputs `x` (5, 8)." in prompt and prompt != module_prompt(pair)[1]["content"]
 
 
 def test_composed_modules_are_left_out_of_evaluations(pairs: list[Pair]) -> None:

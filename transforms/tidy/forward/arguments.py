@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workload
+from kernelquarry.transforms.workloads.axis_names import IMAGE_AXES, axis_word
 
 from ..constructor.constructor_slice import forward_of
 from ..refusals import NotTidied
@@ -19,7 +20,6 @@ from ..syntax.ast_tools import tuple_text, unused_name
 _STATE_DIMS = {
     (1, 0): "features", (2, 0): "out_features", (2, 1): "in_features", (3, 0): "out_channels", (3, 1): "in_channels",
 }  # fmt: skip
-_DIMS = {4: {1: "channels", 2: "height", 3: "width"}, 5: {1: "channels", 2: "depth", 3: "height", 4: "width"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +109,9 @@ def size_word(lowered: Lowered, argument: str, dim: int) -> str:
     return words.get(f"{source}{index}_{dim}") or _STATE_DIMS.get((min(rank, 3), dim), f"dim{dim}")
 
 
-def axis_word(rank: int, dim: int) -> str:
-    """A name for an axis of a tensor of this rank."""
-    if dim == 0:
-        return "batch"
-    default = "length" if (rank == 3 and dim == 2) or (dim == 1 and rank in (2, 3)) else f"dim{dim}"
-    return _DIMS.get(rank, {}).get(dim, default)
-
-
 def axes_word(shape: Sequence[Polynomial], size: Polynomial) -> str:
     """The axes of an image whose sizes multiply to `size`: "height", "height_width"; "" if there are none."""
-    words = _DIMS.get(len(shape), {})
+    words = IMAGE_AXES.get(len(shape), {})
     for first in words:
         product = shape[first]
         for last in range(first, len(shape)):

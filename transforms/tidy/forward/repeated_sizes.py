@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse
+from kernelquarry.transforms.workloads.axis_names import axis_word
 
 from ..syntax.ast_tools import unused_name
-from .arguments import axis_word
 
 _OFTEN = 3  # repetitions that are worth a line
 

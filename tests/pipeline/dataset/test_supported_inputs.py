@@ -1,0 +1,48 @@
+"""The description of a row's inputs in prompts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from factories import make_pair
+
+from kernelquarry.pipeline.dataset.supported_inputs import supported_inputs
+from kernelquarry.pipeline.schema.records import TensorSpec, Workload
+
+
+def workloads(*calls: tuple[tuple[int, ...], ...]) -> tuple[Workload, ...]:
+    def tensors(shapes: tuple[tuple[int, ...], ...]) -> tuple[TensorSpec, ...]:
+        return tuple(TensorSpec(name, shape, "float32") for name, shape in zip("xyz", shapes, strict=False))
+
+    return tuple(Workload(tensors(shapes), args="[]") for shapes in calls)
+
+
+IMAGES = workloads(((2, 8, 6, 6), (2, 8)), ((3, 8, 11, 11), (3, 8)))
+
+
+@pytest.mark.parametrize(
+    ("change", "described"),
+    [
+        ({"guards": ("input1_0 == input0_0",)}, "inputs `x` (batch, 8, height, width), `y` (batch, 8), VARY"),
+        ({}, "inputs `x` (batch, 8, height, width), `y` (batch_2, 8), VARY"),
+        ({"triton_code": ""}, "inputs `x` (batch, 8, height, width), `y` (batch, 8), VARY"),
+        (
+            {"guards": ("input1_0 == input0_0", "input0_2 <= 31", "input0_3 % 2 == 0")},
+            "inputs `x` (batch, 8, height, width), `y` (batch, 8), VARY and `height <= 31`, `width % 2 == 0`",
+        ),
+        ({"workloads": IMAGES[:1], "guards": ("input0_2 <= 31",)}, "inputs `x` (2, 8, 6, 6), `y` (2, 8)"),
+        ({"workloads": workloads(((5,),), ((6,),))}, "inputs `x` (batch,), VARY"),
+        ({"workloads": workloads(())}, ""),
+    ],
+    ids=["tied", "apart", "without_kernel", "limits", "fixed", "one_axis", "no_tensor"],
+)
+def test_sizes_that_vary_have_names(change: dict[str, Any], described: str) -> None:
+    row = replace(make_pair(), **{"workloads": IMAGES, "guards": (), **change})
+    assert supported_inputs(row, True) == described.replace("VARY", "where names are sizes that vary")
+
+
+def test_a_kernel_for_one_size_has_numbers() -> None:
+    row = replace(make_pair(), workloads=IMAGES, guards=("input1_0 == input0_0",))
+    assert supported_inputs(row, False) == "inputs `x` (2, 8, 6, 6), `y` (2, 8)"
