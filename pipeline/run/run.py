@@ -140,6 +140,7 @@ class Run:
             thresholds=settings.decontaminate,
             targets=settings.targets,
             constructor_sizes=settings.lower.constructor_sizes,
+            timed_share=settings.time.share,
             licence_policy=settings.licence,
             corpus=self.corpus if first else None,
             opt_out=self.opt_out if first else None,

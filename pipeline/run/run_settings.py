@@ -1,4 +1,4 @@
-"""Settings of a run: thresholds of decontamination, caps, lowering, targets, and the licence policy.
+"""Settings of a run: thresholds of decontamination, caps, lowering, targets, timing, and the licence policy.
 
     [decontaminate]
     ngrams = 0.8
@@ -11,6 +11,9 @@
 
     [targets]
     names = ["sm_80", "sm_90"]
+
+    [time]
+    share = 1.0
 
     [licence]
     stated = "MIT"
@@ -42,7 +45,12 @@ class LowerSettings:
     constructor_sizes: bool = False  # sizes that follow from the constructor's arguments are arguments of the kernels
 
 
-S = TypeVar("S", Caps, Thresholds, LowerSettings, Targets, LicencePolicy)
+@dataclass(frozen=True, slots=True)
+class TimeSettings:
+    share: float = 0.1  # of the rows that are timed, which takes a GPU about two seconds each
+
+
+S = TypeVar("S", Caps, Thresholds, LowerSettings, Targets, TimeSettings, LicencePolicy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,7 @@ class Settings:
     caps: Caps = CAPS
     lower: LowerSettings = field(default_factory=LowerSettings)
     targets: Targets = field(default_factory=Targets)
+    time: TimeSettings = field(default_factory=TimeSettings)
     licence: LicencePolicy = AS_STATED
 
 
@@ -73,6 +82,7 @@ def from_plain(given: Mapping[str, Any], place: str) -> Settings:
         _section(Caps, given, "caps", place),
         _section(LowerSettings, given, "lower", place),
         _section(Targets, given, "targets", place),
+        _section(TimeSettings, given, "time", place),
         check_licence(_section(LicencePolicy, given, "licence", place), place),
     )
 

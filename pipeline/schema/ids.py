@@ -20,6 +20,11 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
+def in_share(name: str, key: str, share: float) -> bool:
+    """True for a share of all keys, which a hash draws independently for each name. A larger share contains it."""
+    return int(sha256(f"{name}:{key}")[:8], 16) < share * 2**32
+
+
 def module_id(code: str) -> str:
     return f"mod_{sha256(code)[:_HEX]}"
 

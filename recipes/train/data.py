@@ -12,7 +12,7 @@ from kernelquarry.pipeline.dataset.chat_rows import module_prompt, pair_prompt, 
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.prompts import Message, answer
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.ids import in_share
 from kernelquarry.pipeline.schema.records import Pair, Purity
 from kernelquarry.transforms.read.compositions import PACKAGE as COMPOSED
 from kernelquarry.transforms.split import Shares, with_split
@@ -85,8 +85,8 @@ def for_sft(pairs: Iterable[Pair], fresh: float = 0.0, share: float = 1.0) -> li
 
     Raises: UserError: no pair is left.
     """
-    train = [pair for pair in split_of(pairs, "train") if not _in_share("fresh", pair, fresh)]
-    used = [pair for pair in train if _in_share("share", pair, share)]
+    train = [pair for pair in split_of(pairs, "train") if not in_share("fresh", pair.cluster, fresh)]
+    used = [pair for pair in train if in_share("share", pair.cluster, share)]
     return _not_empty(used, f"{_NO_ROWS % fresh}, or raise sft.share")
 
 
@@ -100,13 +100,8 @@ def for_grpo(pairs: Iterable[Pair], fresh: float = 0.0) -> list[Pair]:
         UserError: there is no pair.
     """
     train = split_of(pairs, "train")
-    kept = [pair for pair in train if _in_share("fresh", pair, fresh)]
+    kept = [pair for pair in train if in_share("fresh", pair.cluster, fresh)]
     return _not_empty(kept, _NO_ROWS % fresh) if fresh else train
-
-
-def _in_share(name: str, pair: Pair, share: float) -> bool:
-    """True if the pair's cluster belongs to a share of all, which its hash decides independently of its split."""
-    return int(sha256(f"{name}:{pair.cluster}")[:8], 16) < share * 2**32
 
 
 def without_composed(pairs: Iterable[Pair]) -> list[Pair]:

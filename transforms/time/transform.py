@@ -1,10 +1,14 @@
-"""Stage `time`: rows -> rows with timings. It drops no row; without a GPU it adds nothing."""
+"""Stage `time`: rows -> rows, a share of them with timings. It drops no row; without a GPU it adds nothing."""
 
 from __future__ import annotations
 
+import apache_beam as beam
+
 from kernelquarry.pipeline.runtime.apply import ExecutionMode, Work
+from kernelquarry.pipeline.schema.ids import canonical, in_share
+from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.transforms.stage_transform import ApplyToEach
+from kernelquarry.transforms.stage_transform import ApplyToEach, Counted, StageContext, apply_work, report
 
 from .time_pair import time
 
@@ -12,3 +16,18 @@ from .time_pair import time
 class TimePairs(ApplyToEach):
     work = Work("time", time, Pair, ExecutionMode.GUESTS, one_host=True)
     executes_kernels = True
+
+    @classmethod
+    def extra_digests(cls, context: StageContext) -> dict[str, str]:
+        return {"share": canonical(context.timed_share)}
+
+    def expand(self, records: beam.PCollection) -> beam.PCollection:
+        share = self._context.timed_share
+        timed, others = records | beam.Partition(lambda pair, _: int(not in_share("time", pair.id, share)), 2)
+        results = timed | apply_work(self.work, self._context) | "Tag" >> beam.Map(lambda outcome: ("time", outcome))
+        return (results, others | "Keep" >> beam.Map(keep)) | beam.Flatten()
+
+
+def keep(pair: Pair) -> Counted:
+    """The pair without a timing."""
+    return report("time", Kept(pair))

@@ -33,7 +33,10 @@ def test_missing_settings_have_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[cap]\ncluster = 1", "unknown section cap: the sections are decontaminate, caps, lower, targets, licence"),
+        (
+            "[cap]\ncluster = 1",
+            "unknown section cap: the sections are decontaminate, caps, lower, targets, time",
+        ),
         ("caps = 3", "caps is not a section"),
         ("[caps]\nclusters = 1", r"\[caps\] has no clusters: it has cluster, operators, repository"),
         ("[caps]\ncluster = 1.5", r"cluster in \[caps\] must be a whole number of at least 0"),
