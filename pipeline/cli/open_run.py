@@ -68,7 +68,8 @@ def open_run(
 
         base = corpus.removesuffix(SLICES)
         suffix = SLICES if base != corpus else ""
-        root = root or Path("out") / f"{open_corpus(base, cache).name}{suffix}"
+        name = open_corpus(base, cache).name
+        root = root or Path("out") / f"{name}{suffix}"
         corpus = f"{full_name(base)}{suffix}"
     assert root is not None
     source = claimed(root, corpus)

@@ -197,7 +197,7 @@ def claimed(root: Path, corpus: str | None = None) -> str:
             "be continued: start anew with another --out; its dataset stays readable"
         )
     if corpus is not None and corpus != known:
-        raise UserError(f"{root} holds a run of the corpus {known}, not {corpus}: give another --out")
+        raise UserError(f"{root} holds a run of the corpus {known}, not {corpus}: give another run directory")
     return known
 
 

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from factories import make_pairs
 
 from kernelquarry.pipeline.schema.outcome import Kept
+from kernelquarry.transforms.read import corpora
 from kernelquarry.transforms.read.read_files import read_shard
 
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
@@ -26,11 +28,17 @@ def run_block(page: str, first_line: str) -> dict[str, Any]:
     return names
 
 
-def test_the_source_of_the_tutorial_reads_notebooks(tmp_path: Path) -> None:
+def test_the_source_of_the_tutorial_reads_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = [{"cell_type": "code", "source": ["import torch\n", "x = 1"]}, {"cell_type": "markdown", "source": ["#"]}]
     (tmp_path / "LICENSE").write_text(APACHE)
     (tmp_path / "layers.ipynb").write_text(json.dumps({"cells": cells}))
-    corpus = run_block("extend.md", "transforms/read/notebooks.py")["Notebooks"](tmp_path, "mine", "mine", "1")
+    opener = run_block("extend.md", "transforms/read/notebooks.py")["open_notebooks"]
+    monkeypatch.setitem(corpora.OPENERS, "notebooks", opener)
+    monkeypatch.chdir(tmp_path.parent)
+    name = corpora.full_name(f"notebooks:{tmp_path.name}")
+    assert name == f"notebooks:{tmp_path}"  # valid from any folder
+    corpus = corpora.open_corpus(name, tmp_path)
+    assert corpus.name == tmp_path.name
     (outcome,) = (read for shard in corpus.shards() for read in read_shard(shard))
     assert isinstance(outcome, Kept)
     assert (outcome.record.source.path, outcome.record.text) == ("layers.py", "import torch\nx = 1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from .tables import SHIPPED, Tables, open_tables
 EMBEDDED = ("tiny", "default", "full", "wide")
 _STREAMED = ("wide",)
 STACKS = tuple(sorted(file.name.removesuffix(".toml") for file in SHIPPED.iterdir() if file.name.endswith(".toml")))
+# What opens names such as `compose:2000`, by what is before the colon. Sources of your own go here.
+OPENERS: dict[str, Callable[[str], Corpus]] = {compositions.PACKAGE: compositions.parse_compositions}
 _ARCHIVES = (".whl", *sdist.SUFFIXES)
 
 
@@ -58,8 +60,8 @@ def open_corpus(name: str, cache: Path) -> Corpus:
         return kind(name, parse_requirements(text, name), cache)
     if name in STACKS:
         return _open_source_file(Path(f"{name}.toml"), SHIPPED.joinpath(f"{name}.toml").read_text(), cache)
-    if name.startswith(f"{compositions.PACKAGE}:"):
-        return compositions.parse_compositions(name)
+    if opener := OPENERS.get(name.partition(":")[0]):
+        return opener(name)
     if name.endswith(tables.SUFFIXES):
         return Tables(Path(name.replace("*", "")).name.partition(".")[0] or "table", (name,), cache)
     path = Path(name)
@@ -97,8 +99,10 @@ def full_name(name: str) -> str:
     base, composed = _parts(name)
     if base:
         return f"{full_name(base)}+{composed}"
-    known = name in (*EMBEDDED, *STACKS) or name.startswith(f"{compositions.PACKAGE}:") or "://" in name
-    return name if known else str(Path(name).resolve())
+    kind, _, path = name.partition(":")
+    if kind in OPENERS:
+        return f"{kind}:{Path(path).resolve()}" if Path(path).exists() else name
+    return name if name in (*EMBEDDED, *STACKS) or "://" in name else str(Path(name).resolve())
 
 
 def is_released(name: str) -> bool:

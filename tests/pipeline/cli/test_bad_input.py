@@ -61,6 +61,7 @@ def test_an_unknown_corpus_creates_no_files(tmp_path: Path, invoke: Invoke, monk
     monkeypatch.chdir(tmp_path)
     assert "huge: no such corpus: give tiny, default, full, wide, a folder" in said(invoke("dataset", "huge"))
     assert "an empty name: no such corpus" in said(invoke("dataset", ""))
+    assert "huge: no such corpus" in said(invoke("read", "run", "--corpus", "huge"))
     assert not list(tmp_path.iterdir())
 
 
