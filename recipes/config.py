@@ -82,6 +82,7 @@ class SftSection(OptimiserSection):
     # Times that a row of each kind is in a pass; 0: never.
     weights: dict[Kind, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
     share: Share = 1.0  # of the clusters that are trained on; a smaller share is part of a larger one
+    validation: Annotated[int, Field(ge=0)] = 64  # most rows for the validation loss; 0: none
     thinking: bool = False  # begin answers with a plan from the row's columns: operators, state, sizes, kernels
     renamed: Annotated[int, Field(ge=0)] = 0  # copies of each row with other identifiers: see augment.py
 

