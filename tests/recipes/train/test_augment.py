@@ -96,7 +96,7 @@ def test_the_chat_has_the_new_names() -> None:
     for other in [*renamed([pair, *make_pairs(6)], 4)][::7]:
         name = other.triton_code.split("def mul_kernel(")[1].split("_ptr")[0]
         _, prompt, answer = chat_of(other, thinking=True)
-        assert f"for inputs with `{name}.shape[1] <= 31`." in prompt["content"]
+        assert f"for inputs `{name}` (5, 8)." in prompt["content"]
         (scale,) = re.findall(r"self\.(\w+) = nn\.Parameter", other.triton_code)
         assert f"It owns `{scale}` [8];" in answer["content"] and f"brings `{name}` [5, 8]" in answer["content"]
         names |= {name, scale}
