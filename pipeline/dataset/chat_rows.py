@@ -35,7 +35,11 @@ def pair_prompt(pair: Pair) -> list[prompts.Message]:
 
 
 def module_prompt(row: Row, general: bool = True) -> list[prompts.Message]:
-    """The prompt for another kernel, `general`: for all sizes that the row's module takes."""
+    """The prompt for a new kernel of the row's module.
+
+    Args:
+        general: the kernel must accept all sizes that the row's workloads vary; else those of its first workload.
+    """
     return prompts.kernel_request(row.python_code, supported_inputs(row, general))
 
 
@@ -100,6 +104,7 @@ def _example(pair: Pair, thought_by: str, thought: str) -> Example:
 
 
 def _request(pair: Pair) -> str:
+    """Name of the template of the pair's prompt: as in `kernel_request`, `sized` if there are inputs to describe."""
     return "sized" if pair.workloads[0].tensors else "write"
 
 

@@ -1,6 +1,7 @@
 """Describes the inputs that a kernel must support, for prompts.
 
-A module's text does not tell which sizes may vary, so a prompt that leaves them out asks for a guess.
+The workloads of a row decide which sizes vary, and the module's text does not show them. Without them in the prompt, a
+model has to guess the shapes that `ModelNew.forward` must accept.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections import Counter
 from collections.abc import Mapping
 
 from kernelquarry.pipeline.schema.records import Row
+from kernelquarry.transforms.tidy.syntax.ast_tools import tuple_text
 from kernelquarry.transforms.workloads.axis_names import axis_word
+from kernelquarry.transforms.workloads.guards import parse_guard, same_sizes
 from kernelquarry.transforms.workloads.resize import axis_sizes, free_sizes
 
 Axis = tuple[int, int]  # index of a tensor of the call, and of its axis
-_SIZE = re.compile(r"input(\d+)_(\d+)")
-_AGREEMENT = re.compile(f"{_SIZE.pattern} == {_SIZE.pattern}")
+_SIZE = re.compile(r"input(\d+)_(\d+)")  # in guards
 
 
 def supported_inputs(row: Row, general: bool) -> str:
@@ -29,12 +31,12 @@ def supported_inputs(row: Row, general: bool) -> str:
     tensors = row.workloads[0].tensors
     sizes = _named_sizes(row, general)
     shapes = [[sizes[index, axis] for axis in range(len(tensor.shape))] for index, tensor in enumerate(tensors)]
-    inputs = [f"`{tensor.name}` {_tuple(shape)}" for tensor, shape in zip(tensors, shapes, strict=True)]
+    inputs = [f"`{tensor.name}` {tuple_text(shape)}" for tensor, shape in zip(tensors, shapes, strict=True)]
     if not inputs:
         return ""
     if not any(name.isidentifier() for name in sizes.values()):
         return f"inputs {', '.join(inputs)}"
-    limits = [guard for guard in row.guards if not _AGREEMENT.fullmatch(guard)]
+    limits = [guard for guard in row.guards if not same_sizes([parse_guard(guard)])]
     named = [_SIZE.sub(lambda size: sizes[int(size[1]), int(size[2])], guard) for guard in limits]
     limited = f" and {', '.join(f'`{limit}`' for limit in named)}" if named else ""
     return f"inputs {', '.join(inputs)}, where names are sizes that vary{limited}"
@@ -60,21 +62,14 @@ def _named_sizes(row: Row, general: bool) -> dict[Axis, str]:
 def _first_axes(row: Row) -> Mapping[Axis, Axis]:
     """Axis -> the first axis that must have the same size.
 
-    A kernel's guards say so. Where there is no kernel yet, sizes of two tensors that are equal in all workloads count.
+    The guards of the kernel name these axes. A row without a kernel has no guards; there, axes of two tensors have the
+    same size if it is equal in all workloads.
     """
-    found = dict[Axis, Axis]()
     if row.triton_code:
-        for guard in row.guards:
-            if match := _AGREEMENT.fullmatch(guard):
-                one, other, *_ = sorted([(int(match[1]), int(match[2])), (int(match[3]), int(match[4]))])
-                found[other] = found.get(one, one)
-        return found
-    sizes = axis_sizes(row.workloads)
+        found = same_sizes(parse_guard(guard) for guard in row.guards)
+        return {(tensor, axis): first[1:] for (_, tensor, axis), first in found.items()}
+    sizes, equal = axis_sizes(row.workloads), dict[Axis, Axis]()
     for axis, size in sizes.items():
         same = [each for each, other in sizes.items() if other == size and each[0] < axis[0]]
-        found |= {axis: same[0]} if same else {}
-    return found
-
-
-def _tuple(shape: list[str]) -> str:
-    return f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"
+        equal |= {axis: same[0]} if same else {}
+    return equal

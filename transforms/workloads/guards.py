@@ -58,6 +58,17 @@ def size_at(name: str) -> Place | None:
     return (match[1], int(match[2]), int(match[3])) if match else None
 
 
+def same_sizes(guards: Iterable[ast.expr]) -> dict[Place, Place]:
+    """Map each size of a call to the first size that the guards require it to equal."""
+    found: dict[Place, Place] = {}
+    for guard in guards:
+        match guard:
+            case ast.Compare(left=ast.Name(left), ops=[ast.Eq()], comparators=[ast.Name(right)]):
+                if (place := size_at(left)) and (first := size_at(right)) and place[0] == "input":
+                    found[place] = first
+    return found
+
+
 def hold(guards: Iterable[str], workload: Workload) -> bool:
     """True if all guards hold for a call. A guard that cannot be evaluated does not hold.
 

@@ -96,7 +96,7 @@ def test_an_example_names_the_sizes_that_its_kernel_supports() -> None:
         exercises.append(exercise.prompt[1].content)
     assert "for inputs `x` (batch, 8), where names are sizes that vary." in requests[0]
     assert "for inputs `x` (5, 8)." in requests[1]
-    assert exercises == [requests[0], requests[0]]  # as evaluation asks
+    assert exercises == [requests[0], requests[0]]  # evaluation uses the general prompt
 
 
 def test_the_plan_names_the_supported_sizes() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from factories import make_pair
 
+from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.dataset.supported_inputs import supported_inputs
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 
@@ -19,6 +22,7 @@ def workloads(*calls: tuple[tuple[int, ...], ...]) -> tuple[Workload, ...]:
     return tuple(Workload(tensors(shapes), args="[]") for shapes in calls)
 
 
+SAMPLE = Path(__file__).parents[3] / "examples" / "sample"
 IMAGES = workloads(((2, 8, 6, 6), (2, 8)), ((3, 8, 11, 11), (3, 8)))
 
 
@@ -46,3 +50,14 @@ def test_sizes_that_vary_have_names(change: dict[str, Any], described: str) -> N
 def test_a_kernel_for_one_size_has_numbers() -> None:
     row = replace(make_pair(), workloads=IMAGES, guards=("input1_0 == input0_0",))
     assert supported_inputs(row, False) == "inputs `x` (2, 8, 6, 6), `y` (2, 8)"
+
+
+def test_sizes_have_the_names_that_the_kernel_gives_them() -> None:
+    checks = [
+        (supported_inputs(row, True), f"`{tensor}` {shape}")
+        for row in read_rows(SAMPLE)
+        if row.shape_general
+        for tensor, shape in re.findall(r'f"(\w+) is \{tuple\(\w+\.shape\)\}, not (\(.*?\))"', row.triton_code)
+    ]
+    assert len(checks) > 10
+    assert not [(described, shape) for described, shape in checks if shape not in described]

@@ -91,12 +91,16 @@ def test_the_chat_has_the_new_names() -> None:
     workload = replace(make_workload(5, 8), tensors=(TensorSpec("image", (5, 8), "float32"),))
     state = (StateSpec("scale", "parameter", (8,), "float32", 1.0, 0.0, 1.0),)
     pair = replace(make_pairs(1)[0], python_code=MODULE, triton_code=KERNEL)
-    pair = replace(pair, workloads=(workload,), guards=("input0_1 <= 31",), shape_general=True, state=state)
+    other_size = replace(workload, tensors=(TensorSpec("image", (6, 9), "float32"),))
+    pair = replace(pair, workloads=(workload, other_size), guards=("input0_1 <= 31",), shape_general=True, state=state)
     names = set()
     for other in [*renamed([pair, *make_pairs(6)], 4)][::7]:
         name = other.triton_code.split("def mul_kernel(")[1].split("_ptr")[0]
         _, prompt, answer = chat_of(other, thinking=True)
-        assert f"for inputs `{name}` (5, 8)." in prompt["content"]
+        assert (
+            f"for inputs `{name}` (batch, length), where names are sizes that vary and `length <= 31`."
+            in prompt["content"]
+        )
         (scale,) = re.findall(r"self\.(\w+) = nn\.Parameter", other.triton_code)
         assert f"It owns `{scale}` [8];" in answer["content"] and f"brings `{name}` [5, 8]" in answer["content"]
         names |= {name, scale}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from kernelquarry.pipeline.schema.records import Lowered
-from kernelquarry.transforms.workloads.guards import Place, parse_guard, size_at
+from kernelquarry.transforms.workloads.guards import Place, parse_guard, same_sizes, size_at
 
 from ..constructor.constructor_slice import forward_of
 from ..syntax.ast_tools import names_in, substitute, tuple_text
@@ -30,8 +30,8 @@ class Checks:
         guards = [parse_guard(guard, of_module=True) for guard in lowered.guards]
         mentioned = set(map(size_at, names_in(*guards)))
         self._fixed = {place: size for place, size in fixed_sizes(lowered).items() if place not in mentioned}
-        self._same = _same_sizes(guards)
-        self._guards = [guard for guard in guards if not _same_sizes([guard])]
+        self._same = same_sizes(guards)
+        self._guards = [guard for guard in guards if not same_sizes([guard])]
         self._sizes = {self._first(place): (place, name) for place, name in reversed(list(sizes.items()))}
         self.missing = sorted(self._needed() - self._sizes.keys())  # checked sizes without a name
 
@@ -117,17 +117,6 @@ def guards_of_calls(lowered: Lowered) -> tuple[str, ...]:
         if any(place not in fixed for name, place in sizes.items() if name not in state):
             found.append(ast.unparse(substitute(condition, state)) if state else guard)
     return tuple(found)
-
-
-def _same_sizes(guards: Sequence[ast.expr]) -> dict[Place, Place]:
-    """Map each size of a call to the first size that the guards require it to equal."""
-    found: dict[Place, Place] = {}
-    for guard in guards:
-        match guard:
-            case ast.Compare(left=ast.Name(left), ops=[ast.Eq()], comparators=[ast.Name(right)]):
-                if (place := size_at(left)) and (first := size_at(right)) and place[0] == "input":
-                    found[place] = first
-    return found
 
 
 def _opposite(condition: ast.expr) -> ast.expr:
