@@ -46,11 +46,11 @@ class LowerSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeSettings:
-    share: float = 0.1  # of the rows that are timed, which takes a GPU about two seconds each
+class TimedShare:
+    share: float = 0.1  # of the rows: a GPU takes about two seconds to time one
 
 
-S = TypeVar("S", Caps, Thresholds, LowerSettings, Targets, TimeSettings, LicencePolicy)
+S = TypeVar("S", Caps, Thresholds, LowerSettings, Targets, TimedShare, LicencePolicy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Settings:
     caps: Caps = CAPS
     lower: LowerSettings = field(default_factory=LowerSettings)
     targets: Targets = field(default_factory=Targets)
-    time: TimeSettings = field(default_factory=TimeSettings)
+    time: TimedShare = field(default_factory=TimedShare)
     licence: LicencePolicy = AS_STATED
 
 
@@ -82,7 +82,7 @@ def from_plain(given: Mapping[str, Any], place: str) -> Settings:
         _section(Caps, given, "caps", place),
         _section(LowerSettings, given, "lower", place),
         _section(Targets, given, "targets", place),
-        _section(TimeSettings, given, "time", place),
+        _section(TimedShare, given, "time", place),
         check_licence(_section(LicencePolicy, given, "licence", place), place),
     )
 

@@ -21,7 +21,10 @@ def canonical(value: Any) -> str:
 
 
 def in_share(name: str, key: str, share: float) -> bool:
-    """True for a share of all keys, which a hash draws independently for each name. A larger share contains it."""
+    """True if the key belongs to this share of all keys. A hash decides, independently for each name.
+
+    A larger share contains a smaller one of the same name.
+    """
     return int(sha256(f"{name}:{key}")[:8], 16) < share * 2**32
 
 

@@ -8,7 +8,7 @@ from kernelquarry.pipeline.runtime.apply import ExecutionMode, Work
 from kernelquarry.pipeline.schema.ids import canonical, in_share
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.transforms.stage_transform import ApplyToEach, Counted, StageContext, apply_work, report
+from kernelquarry.transforms.stage_transform import ApplyToEach, StageContext, report
 
 from .time_pair import time
 
@@ -24,10 +24,5 @@ class TimePairs(ApplyToEach):
     def expand(self, records: beam.PCollection) -> beam.PCollection:
         share = self._context.timed_share
         timed, others = records | beam.Partition(lambda pair, _: int(not in_share("time", pair.id, share)), 2)
-        results = timed | apply_work(self.work, self._context) | "Tag" >> beam.Map(lambda outcome: ("time", outcome))
-        return (results, others | "Keep" >> beam.Map(keep)) | beam.Flatten()
-
-
-def keep(pair: Pair) -> Counted:
-    """The pair without a timing."""
-    return report("time", Kept(pair))
+        kept = others | "Keep" >> beam.Map(lambda pair: report("time", Kept(pair)))
+        return (super().expand(timed), kept) | beam.Flatten()
