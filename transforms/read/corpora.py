@@ -19,7 +19,7 @@ from .tables import SHIPPED, Tables, open_tables
 EMBEDDED = ("tiny", "default", "full", "wide")
 _STREAMED = ("wide",)
 STACKS = tuple(sorted(file.name.removesuffix(".toml") for file in SHIPPED.iterdir() if file.name.endswith(".toml")))
-# What opens names such as `compose:2000`, by what is before the colon. Sources of your own go here.
+# Openers of names with a prefix, such as `compose:2000`. After any other prefix comes a path.
 OPENERS: dict[str, Callable[[str], Corpus]] = {compositions.PACKAGE: compositions.parse_compositions}
 _ARCHIVES = (".whl", *sdist.SUFFIXES)
 
@@ -99,10 +99,10 @@ def full_name(name: str) -> str:
     base, composed = _parts(name)
     if base:
         return f"{full_name(base)}+{composed}"
-    kind, _, path = name.partition(":")
-    if kind in OPENERS:
-        return f"{kind}:{Path(path).resolve()}" if Path(path).exists() else name
-    return name if name in (*EMBEDDED, *STACKS) or "://" in name else str(Path(name).resolve())
+    prefix, _, path = name.partition(":")
+    if name in (*EMBEDDED, *STACKS) or prefix == compositions.PACKAGE or "://" in name:
+        return name
+    return f"{prefix}:{Path(path).resolve()}" if prefix in OPENERS else str(Path(name).resolve())
 
 
 def is_released(name: str) -> bool:

@@ -189,6 +189,8 @@ def test_compositions_can_be_joined_to_any_corpus(tmp_path: Path, monkeypatch: p
     (tmp_path / "code" / "LICENSE").write_text(MIT)
     (tmp_path / "code" / "layers.py").write_text("import torch\n")
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "3").mkdir()  # no part of the name is a path
+    assert full_name("compose:3") == "compose:3"
     name = full_name("code+compose:3:7")
     corpus = open_corpus(name, tmp_path)
     assert name == f"{tmp_path}/code+compose:3:7" and corpus.name == "code+compose"
