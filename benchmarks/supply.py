@@ -2,11 +2,16 @@
 
 python benchmarks/supply.py out/tiny+slices            # prints the figures
 python benchmarks/supply.py out/tiny+slices --record   # records them
+python benchmarks/supply.py RUN --gpus 4               # of a run that four GPUs executed, counts their hours too
 
 supply.tiny_slices, supply.default_slices    pairs of the corpus `tiny+slices` or `default+slices`
 supply.small       share of the pairs that have one kernel of at most 700 tokens
 supply.pure        share of the pairs that Triton alone computes
 supply.core_s_pair core seconds of the stages from read to split, over the number of pairs
+supply.mined       pairs of whole modules, compositions among them
+supply.executed    share of the pairs that a GPU executed
+supply.gpu_hours   hours that the GPUs were held for verify, for a thousand pairs
+supply.constructor_general    share that holds for other constructor arguments, of the pairs with parameters
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from kernelquarry.pipeline.run.run import claimed, stage_directory
 from kernelquarry.pipeline.run.stage_directory import MANIFEST
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.arrow import read_records
-from kernelquarry.pipeline.schema.records import Pair, Purity
+from kernelquarry.pipeline.schema.records import Pair, Purity, Tier
 
 MOST_TOKENS = 700  # of a small pair's kernel
 MADE = ORDER[: ORDER.index(named("split")) + 1]  # stages that make a pair
@@ -38,10 +43,13 @@ class Supply:
     notes: dict[str, str]
 
 
-def supply(pairs: Sequence[Pair], core_s: dict[str, float], corpus: str) -> Supply:
-    """The figures of pairs that cost so many core seconds, by stage."""
+def supply(pairs: Sequence[Pair], core_s: dict[str, float], corpus: str, gpu_s: float = 0.0) -> Supply:
+    """The figures of pairs that cost so many core seconds, by stage, and held GPUs for so many seconds."""
     small = [pair for pair in pairs if pair.measures.kernels == 1 and pair.measures.tokens <= MOST_TOKENS]
     pure = [pair for pair in pairs if pair.purity is Purity.PURE]
+    executed = [pair for pair in pairs if Tier.EXECUTED in pair.verdict.tiers]
+    with_parameters = [pair for pair in pairs if any(spec.kind == "parameter" for spec in pair.state)]
+    general = sum(pair.constructor_general for pair in with_parameters)
     slices = sum(bool(pair.slice_of) for pair in pairs)
     operators = Counter(min(pair.measures.operators, 5) for pair in pairs if pair.slice_of)
     by_size = ", ".join(f"{number} of {size}" for size, number in sorted(operators.items()))
@@ -49,12 +57,21 @@ def supply(pairs: Sequence[Pair], core_s: dict[str, float], corpus: str) -> Supp
         "small": 100 * len(small) / len(pairs),
         "pure": 100 * len(pure) / len(pairs),
         "core_s_pair": sum(core_s.values()) / len(pairs),
+        "mined": len(pairs) - slices,
+        "executed": 100 * len(executed) / len(pairs),
+        "constructor_general": 100 * general / max(len(with_parameters), 1),
     }
     notes = {
         "small": f"{len(small)} of {len(pairs)} pairs of {corpus}",
         "pure": f"{len(pure)} of {len(pairs)} pairs of {corpus}",
         "core_s_pair": ", ".join(f"{stage} {spent / len(pairs):.2f}" for stage, spent in core_s.items()),
+        "mined": f"of {len(pairs)} pairs of {corpus}",
+        "executed": f"{len(executed)} of {len(pairs)} pairs of {corpus}",
+        "constructor_general": f"{general} of {len(with_parameters)} pairs with parameters of {corpus}",
     }
+    if gpu_s:
+        values["gpu_hours"] = gpu_s / 3.6 / len(pairs)
+        notes["gpu_hours"] = f"{gpu_s:.0f} seconds of GPUs for {len(pairs)} pairs of {corpus}"
     base = corpus.removesuffix(SLICES)
     if base != corpus and base in ("tiny", "default"):
         values[f"{base}_slices"] = len(pairs)
@@ -62,23 +79,26 @@ def supply(pairs: Sequence[Pair], core_s: dict[str, float], corpus: str) -> Supp
     return Supply(values, notes)
 
 
-def measure(root: Path) -> Supply:
-    """The figures of the run in `root`, up to the stage `split`."""
+def measure(root: Path, gpus: int = 0) -> Supply:
+    """The figures of the run in `root`, up to the stage `split`, whose stage `verify` held so many GPUs."""
     core_s: dict[str, float] = {}
+    gpu_s = 0.0
     for stage in MADE:
         manifest = StageManifest.read(stage_directory(root, stage).path / MANIFEST)
         if manifest is not None:
             core_s[stage.name] = manifest.core_s
+            gpu_s += manifest.seconds * gpus * (stage is named("verify"))
     shards = stage_directory(root, named("split")).kept
-    return supply([pair for shard in shards for pair in read_records(shard, Pair)], core_s, claimed(root))
+    return supply([pair for shard in shards for pair in read_records(shard, Pair)], core_s, claimed(root), gpu_s)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="run directory, built from an empty store")
+    parser.add_argument("--gpus", type=int, default=0, help="GPUs of the machine that verified")
     parser.add_argument("--record", action="store_true", help="write the figures to docs/results/figures.json")
     given = parser.parse_args()
-    found = measure(given.run)
+    found = measure(given.run, given.gpus)
     for name, value in found.values.items():
         print(f"supply.{name:15} {value:.4g}  {found.notes[name]}")
         if given.record:

@@ -55,7 +55,7 @@ def caps() -> str:
     """The caps in their order."""
     about = comments(type(CAPS))
     return table(
-        ["cap", "most rows", "default", "reason"],
+        ["cap", "most", "default", "reason"],
         [(f"`{name}`", about[name], f"{getattr(CAPS, name):,}", f"`{REASONS[name].value}`") for name in NAMES],
     )
 

@@ -54,17 +54,18 @@ STAGES = (
     Stage("mine", SourceFile, Module, "MineTrees", "find nn.Module classes and all that they need; no code is run",
           lines=(("scan", "file"), ("mine", "class"))),
     Stage("probe", Module, Probed, "ProbeModules", "find constructor arguments and inputs that a module runs on"),
-    # Copies are known from their source alone, so none is lowered; nor is a problem of a benchmark.
+    # Copies are known from their source alone, so none is lowered; nor is a problem of a benchmark, nor one too many
+    # of what is alike.
     Stage("deduplicate", Probed, Probed, "DeduplicateModules", "drop modules that copy another one",
           extra_input="slice"),
     Stage("decontaminate", Probed, Probed, "DecontaminateModules", "drop modules that overlap a benchmark's problems"),
+    Stage("balance", Probed, Probed, "BalanceModules", "cap the modules of one cluster, operator set and package"),
     Stage("lower", Probed, Lowered, "LowerModules", "compile to Inductor's Triton source; no GPU is needed"),
     Stage("tidy", Lowered, Candidate, "TidyKernels", "rewrite that source as one readable, self-contained file"),
     Stage("verify", Candidate, Verified, "VerifyCandidates", "run the module and the kernel apart, and compare them"),
     Stage("distill", Verified, Verified, "DistillKernels", "ask models for more kernels, if teachers are configured",
-          lines=(("teach", "module"), ("distill", "candidate")), extra_input="decontaminate"),
+          lines=(("teach", "module"), ("distill", "candidate")), extra_input="balance"),
     Stage("screen", Verified, Pair, "ScreenPairs", "drop pairs that are not worth a row"),
-    Stage("balance", Pair, Pair, "BalancePairs", "cap the rows of one cluster, operator set and package", "pair"),
     Stage("split", Pair, Pair, "SplitPairs", "assign clusters to train, validation and test", "pair"),
     Stage("targets", Pair, Pair, "CompileForTargets", "compile kernels for further GPUs that settings name", "pair"),
     Stage("time", Pair, Pair, "TimePairs", "time kernels against eager and torch.compile on a GPU", "pair"),
@@ -77,12 +78,12 @@ SLICE = Stage("slice", Probed, Probed, "SliceModules", "cut probed modules into 
               lines=(("cut", "module"), ("slice", "piece")), reads_from="probe")  # fmt: skip
 # The steps of these are functions of the stages above.
 BACKWARD = Stage("backward", Probed, TrainingPair, "MakeBackwardRows", "make rows with gradients",
-                 reads_from="decontaminate")  # fmt: skip
+                 reads_from="balance")  # fmt: skip
 VARIANTS = (
     Stage("float16", Probed, Variant, "MakeFloat16Rows", "make rows with kernels in float16",
-          folder="variants", reads_from="decontaminate"),
+          folder="variants", reads_from="balance"),
     Stage("bfloat16", Probed, Variant, "MakeBfloat16Rows", "make rows with kernels in bfloat16",
-          folder="variants", reads_from="decontaminate"),
+          folder="variants", reads_from="balance"),
     Stage("autotuned", Lowered, Variant, "MakeAutotunedRows", "make rows with autotuned kernels",
           folder="variants", reads_from="lower"),
 )  # fmt: skip

@@ -115,9 +115,9 @@ class Reason(Enum):
     SECRET = ("secret", "screen", "the text holds something that looks like a credential")
 
     # balance
-    OVER_CLUSTER = ("over_cluster", "balance", "the limit on rows of one cluster was reached")
-    OVER_OPERATORS = ("over_operators", "balance", "the limit on rows with the same operators was reached")
-    OVER_REPOSITORY = ("over_repository", "balance", "the limit on rows of one package was reached")
+    OVER_CLUSTER = ("over_cluster", "balance", "the limit on modules of one cluster was reached")
+    OVER_OPERATORS = ("over_operators", "balance", "the limit on modules with the same operators was reached")
+    OVER_REPOSITORY = ("over_repository", "balance", "the limit on modules of one package was reached")
 
     # deduplicate
     DUPLICATE_EXACT = ("duplicate_exact", "deduplicate", "a kept module differs only in formatting and comments")

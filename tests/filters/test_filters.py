@@ -118,7 +118,7 @@ def test_caps_keep_the_same_rows_in_any_order() -> None:
     assert Counter(end.reason for end in over) == {
         Reason.OVER_CLUSTER: 2, Reason.OVER_OPERATORS: 1, Reason.OVER_REPOSITORY: 1,
     }  # fmt: skip
-    assert {end.evidence for end in over if end.reason is Reason.OVER_CLUSTER} == {"6 rows of cluster a, at most 4"}
+    assert {end.evidence for end in over if end.reason is Reason.OVER_CLUSTER} == {"6 of cluster a, at most 4"}
 
 
 @pytest.mark.parametrize("name", ["cluster", "operators", "repository"])

@@ -29,7 +29,7 @@ def test_each_stage_takes_what_the_one_before_gives() -> None:
     assert [stage.input_type for stage in STAGES[1:]] == [stage.output_type for stage in STAGES[:-1]]
     assert STAGES[-1].output_type is Pair
     assert all(stage.input_type is before(stage).output_type for stage in ALL[1:])
-    assert before(BACKWARD).name == "decontaminate"
+    assert before(BACKWARD).name == "balance"
 
 
 def test_each_stage_has_a_transform_of_its_own() -> None:

@@ -1,1 +1,1 @@
-"""Balance: caps on rows that share a cluster, operators or a package. Only `pipeline.graph` loads it."""
+"""Balance: caps on modules that share a cluster, operators or a package. Only `pipeline.graph` loads it."""

@@ -1,4 +1,4 @@
-"""Stage `balance`: rows -> at most so many of one cluster, with the same operators, and of one package."""
+"""Stage `balance`: modules -> at most so many of one cluster, with the same operators, and of one package."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kernelquarry.filters.balance import NAMES, Caps, Keys, cap, keys_of
 from kernelquarry.pipeline.schema.arrow import pack, unpack
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.stage_transform import StageContext, StageTransform, report
 
 
-class BalancePairs(StageTransform):
-    """Pairs -> an outcome for each: kept, or dropped as one too many of what it has in common with others.
+class BalanceModules(StageTransform):
+    """Modules -> an outcome for each: kept, or dropped as one too many of what it has in common with others.
 
-    What is grouped, three times, are ids and keys; the pairs wait until it is known which ones go.
+    What is grouped, three times, are ids and keys; the modules wait until it is known which ones go.
     """
 
     needs_all_records = True
@@ -36,26 +36,26 @@ class BalancePairs(StageTransform):
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
         return {"caps": canonical(asdict(context.caps))}
 
-    def expand(self, pairs: beam.PCollection) -> beam.PCollection:
-        rows, dropped = pairs | "Keys" >> beam.Map(keys_of), []
+    def expand(self, modules: beam.PCollection) -> beam.PCollection:
+        rest, dropped = modules | "Keys" >> beam.Map(keys_of), []
         for name in NAMES:
             capped = (
-                rows
-                | f"By {name}" >> beam.Map(lambda row, name: (getattr(row, name), row), name)
+                rest
+                | f"By {name}" >> beam.Map(lambda keys, name: (getattr(keys, name), keys), name)
                 | f"Of one {name}" >> beam.GroupByKey()
                 | f"Cap {name}"
                 >> beam.FlatMap(lambda group, name, most: cap(group[1], name, most), name, getattr(self._caps, name))
             )
-            rows = capped | f"Within {name}" >> beam.Filter(lambda end: isinstance(end, Keys))
+            rest = capped | f"Within {name}" >> beam.Filter(lambda end: isinstance(end, Keys))
             dropped.append(capped | f"Over {name}" >> beam.Filter(lambda end: isinstance(end, Dropped)))
         over = dropped | "Dropped" >> beam.Flatten() | "By dropped id" >> beam.Map(lambda end: (end.id, end))
         outcomes = (
-            {"pairs": pairs | "By id" >> beam.Map(lambda pair: (pair.id, pack(pair))), "over": over}
+            {"modules": modules | "By id" >> beam.Map(lambda module: (module.id, pack(module))), "over": over}
             | "With dropped" >> beam.CoGroupByKey()
-            | "Outcome" >> beam.FlatMapTuple(lambda _, found: _balanced(found["pairs"], found["over"]))
+            | "Outcome" >> beam.FlatMapTuple(lambda _, found: _balanced(found["modules"], found["over"]))
         )
         return outcomes | "Report" >> beam.Map(lambda outcome: report("balance", outcome))
 
 
-def _balanced(pairs: Iterable[bytes], over: Iterable[Dropped]) -> list[Outcome[Pair]]:
-    return [*over] or [Kept(unpack(pair, Pair)) for pair in pairs]
+def _balanced(modules: Iterable[bytes], over: Iterable[Dropped]) -> list[Outcome[Probed]]:
+    return [*over] or [Kept(unpack(module, Probed)) for module in modules]

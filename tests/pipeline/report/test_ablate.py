@@ -47,4 +47,4 @@ def test_the_command(tmp_path: Path) -> None:
     ended = CliRunner().invoke(app, ["ablate", str(tmp_path), "--repository", "1"])
     assert ended.exit_code == 0, ended.output
     said = " ".join(ended.output.split())  # lines are as long as the terminal has it
-    assert "NoSpeed" in said and "2 rows of repository layers0, at most 1" in said
+    assert "NoSpeed" in said and "2 of repository layers0, at most 1" in said
