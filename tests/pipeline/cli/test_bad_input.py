@@ -83,7 +83,7 @@ def test_no_run(command: str, tmp_path: Path, invoke: Invoke) -> None:
 
 def test_a_stage_whose_input_is_missing(built: Built, tmp_path: Path, invoke: Invoke) -> None:
     ended = invoke("lower", tmp_path, "--corpus", built.folder / "layers")
-    assert f"decontaminate has not run yet: run `kernelquarry decontaminate {tmp_path}` first" in said(ended)
+    assert f"balance has not run yet: run `kernelquarry balance {tmp_path}` first" in said(ended)
 
 
 def test_a_damaged_run_file(built: Built, tmp_path: Path, invoke: Invoke) -> None:
@@ -219,7 +219,7 @@ def other_version(path: Path) -> None:
 def test_a_damaged_shard_of_a_stage(harm: Callable[[Path], None], built: Built, tmp_path: Path, invoke: Invoke) -> None:
     root = tmp_path / "run"
     shutil.copytree(built.root, root)
-    (shard,) = (root / "stages" / "07-tidy").glob("kept-*.parquet")
+    (shard,) = (root / "stages").glob("*-tidy/kept-*.parquet")
     harm(shard)
     message = said(invoke("verify", root))
     assert f"{shard}: missing or changed since it was written: run `kernelquarry tidy {root}` first" in message
