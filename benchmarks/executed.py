@@ -1,11 +1,11 @@
 """Verify candidates on this machine's GPUs in several rounds, and record verdicts and timings.
 
-    python benchmarks/executed.py out/tiny/stages/08-tidy --results runs.jsonl
-    python benchmarks/executed.py out/tiny/stages/08-tidy --results runs.jsonl --rounds first again guests
-    taskset -c 0-15 python benchmarks/executed.py out/tiny/stages/08-tidy --results runs.jsonl --gpus 0
-    python benchmarks/executed.py out/tiny/stages/08-tidy --results runs.jsonl --rounds again  # on all GPUs and cores
-    python benchmarks/executed.py out/tiny/stages/08-tidy --results runs.jsonl --rounds interpreted --gpus none
-    python benchmarks/executed.py out/tiny/stages/08-tidy --results runs.jsonl --rounds first warm
+    python benchmarks/executed.py out/tiny/stages/*-tidy --results runs.jsonl
+    python benchmarks/executed.py out/tiny/stages/*-tidy --results runs.jsonl --rounds first again guests
+    taskset -c 0-15 python benchmarks/executed.py out/tiny/stages/*-tidy --results runs.jsonl --gpus 0
+    python benchmarks/executed.py out/tiny/stages/*-tidy --results runs.jsonl --rounds again  # on all GPUs and cores
+    python benchmarks/executed.py out/tiny/stages/*-tidy --results runs.jsonl --rounds interpreted --gpus none
+    python benchmarks/executed.py out/tiny/stages/*-tidy --results runs.jsonl --rounds first warm
     python benchmarks/executed.py --results runs.jsonl --record    # the figures
 
 Compiled kernels are kept next to the results, in `RESULTS.kernels`, a folder that must be empty before "first". "warm"

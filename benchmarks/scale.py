@@ -35,7 +35,7 @@ import psutil
 from figures import record
 
 from kernelquarry.pipeline.cli.open_run import open_run, sandbox_settings
-from kernelquarry.pipeline.graph import STAGES, Stage
+from kernelquarry.pipeline.graph import STAGES, Stage, named
 from kernelquarry.pipeline.run.execute_stage import Counted, core_seconds, execute, read_shards, tag_as
 from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.run.stage_directory import StageDirectory
@@ -138,7 +138,7 @@ def speedup() -> None:
         for processes in (1, 2):
             root, options = Path(name, str(processes)), Path(name, f"{processes}.options")
             options.write_text(PROCESSES.format(processes))
-            for stage in ("read", "mine", "probe", "deduplicate", "decontaminate", "lower"):
+            for stage in (stage.name for stage in STAGES[: STAGES.index(named("lower")) + 1]):
                 command = [str(Path(sys.executable).with_name("kernelquarry")), stage, str(root)]
                 command += ["--corpus", "tiny"] if stage == "read" else []
                 command += ["--workers", "1", "--runner", str(options)] if stage in ("mine", "probe", "lower") else []
