@@ -8,7 +8,7 @@ supply.tiny_slices, supply.default_slices    pairs of the corpus `tiny+slices` o
 supply.small       share of the pairs that have one kernel of at most 700 tokens
 supply.pure        share of the pairs that Triton alone computes
 supply.core_s_pair core seconds of the stages from read to split, over the number of pairs
-supply.mined       pairs of whole modules, compositions among them
+supply.mined       pairs of mined modules as they are: neither slices nor compositions
 supply.executed    share of the pairs that a GPU executed
 supply.gpu_hours   hours that the GPUs were held for verify, for a thousand pairs
 supply.constructor_general    share that holds for other constructor arguments, of the pairs with parameters
@@ -30,6 +30,7 @@ from kernelquarry.pipeline.run.stage_directory import MANIFEST
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.records import Pair, Purity, Tier
+from kernelquarry.recipes.train.schedule import kind_of
 
 MOST_TOKENS = 700  # of a small pair's kernel
 MADE = ORDER[: ORDER.index(named("split")) + 1]  # stages that make a pair
@@ -50,14 +51,14 @@ def supply(pairs: Sequence[Pair], core_s: dict[str, float], corpus: str, gpu_s: 
     executed = [pair for pair in pairs if Tier.EXECUTED in pair.verdict.tiers]
     with_parameters = [pair for pair in pairs if any(spec.kind == "parameter" for spec in pair.state)]
     general = sum(pair.constructor_general for pair in with_parameters)
-    slices = sum(bool(pair.slice_of) for pair in pairs)
+    kinds = Counter(map(kind_of, pairs))
     operators = Counter(min(pair.measures.operators, 5) for pair in pairs if pair.slice_of)
     by_size = ", ".join(f"{number} of {size}" for size, number in sorted(operators.items()))
     values: dict[str, float] = {
         "small": 100 * len(small) / len(pairs),
         "pure": 100 * len(pure) / len(pairs),
         "core_s_pair": sum(core_s.values()) / len(pairs),
-        "mined": len(pairs) - slices,
+        "mined": kinds["modules"],
         "executed": 100 * len(executed) / len(pairs),
         "constructor_general": 100 * general / max(len(with_parameters), 1),
     }
@@ -75,19 +76,16 @@ def supply(pairs: Sequence[Pair], core_s: dict[str, float], corpus: str, gpu_s: 
     base = corpus.removesuffix(SLICES)
     if base != corpus and base in ("tiny", "default"):
         values[f"{base}_slices"] = len(pairs)
-        notes[f"{base}_slices"] = f"{slices} slices, by aten operators (5: or more): {by_size}"
+        notes[f"{base}_slices"] = f"{kinds['slices']} slices, by aten operators (5: or more): {by_size}"
     return Supply(values, notes)
 
 
 def measure(root: Path, gpus: int = 0) -> Supply:
     """The figures of the run in `root`, up to the stage `split`, whose stage `verify` held so many GPUs."""
-    core_s: dict[str, float] = {}
-    gpu_s = 0.0
-    for stage in MADE:
-        manifest = StageManifest.read(stage_directory(root, stage).path / MANIFEST)
-        if manifest is not None:
-            core_s[stage.name] = manifest.core_s
-            gpu_s += manifest.seconds * gpus * (stage is named("verify"))
+    read = [StageManifest.read(stage_directory(root, stage).path / MANIFEST) for stage in MADE]
+    manifests = {manifest.stage: manifest for manifest in read if manifest is not None}
+    core_s = {name: manifest.core_s for name, manifest in manifests.items()}
+    gpu_s = gpus * manifests["verify"].seconds if gpus else 0.0
     shards = stage_directory(root, named("split")).kept
     return supply([pair for shard in shards for pair in read_records(shard, Pair)], core_s, claimed(root), gpu_s)
 
