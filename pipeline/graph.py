@@ -54,8 +54,7 @@ STAGES = (
     Stage("mine", SourceFile, Module, "MineTrees", "find nn.Module classes and all that they need; no code is run",
           lines=(("scan", "file"), ("mine", "class"))),
     Stage("probe", Module, Probed, "ProbeModules", "find constructor arguments and inputs that a module runs on"),
-    # Copies are known from their source alone, so none is lowered; nor is a problem of a benchmark, nor one too many
-    # of what is alike.
+    # Copies, problems of a benchmark and modules over a cap are known without a kernel, so none of them is lowered.
     Stage("deduplicate", Probed, Probed, "DeduplicateModules", "drop modules that copy another one",
           extra_input="slice"),
     Stage("decontaminate", Probed, Probed, "DecontaminateModules", "drop modules that overlap a benchmark's problems"),

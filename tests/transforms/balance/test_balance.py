@@ -1,4 +1,4 @@
-"""Distributed balancing drops the same modules as `over_caps` drops rows, and loses none."""
+"""Distributed balancing drops the same modules as `over_caps`, and loses none."""
 
 from __future__ import annotations
 
