@@ -9,10 +9,10 @@ from .tables import Group
 
 _PAGE = """# The language of candidates
 
-Candidates that a model or a user writes are read before they run. A candidate that uses anything that this page does
-not list gets no verdict: it is dropped as `outside_language`. [`kernelquarry check`](cli.md) says `UNJUDGED`, with the
-line and what to write instead. Names that neither Triton nor the file has are rejected as `does_not_run`. Kernels
-lowered by the compiler fit too, and are not read.
+Candidates by a model or a user are checked statically before they run. A candidate that uses anything outside of this
+page gets no verdict: it is dropped as `outside_language`, and [`kernelquarry check`](cli.md) says `UNJUDGED`, with the
+line and a replacement. A candidate that uses an undefined name is rejected as `does_not_run`. Candidates that the
+compiler lowered are not checked in this way.
 
 ```python
 class ModelNew(nn.Module):
@@ -30,24 +30,24 @@ class ModelNew(nn.Module):
 ## A file
 
 - A file has imports, constants, kernels, functions and classes. Each name is set once.
-- What stands under `if __name__ == "__main__"` is not read.
+- Code under `if __name__ == "__main__"` is ignored.
 - Functions do not recurse. Defaults are constants.
-- Classes derive from one of the bases below, or from a class of the file. They define no method of `torch.nn.Module`
-  but `forward` and `extra_repr`, and no special method but `__init__`.
+- Classes derive from one of the bases below, or from a class of the file. Of the methods of `torch.nn.Module`, they
+  override only `__init__`, `forward` and `extra_repr`. They define no other special method.
 """
 _RULES = """## Rules on the host code
 
 - Only a constructor sets attributes, and only of `self`. Nothing is kept from one call of `forward` to the next.
-- Items are set, and lists are changed, where the function has made the list, dict or tensor itself.
-- `is` compares with `None`, `True` and `False` only. An f-string is part of the message of an exception.
-- A launch is a line of its own. What it returns is not read.
+- A function changes only lists, dicts and tensors that it created itself.
+- `is` compares with `None`, `True` and `False` only. F-strings are allowed in messages of exceptions.
+- A launch is a statement of its own, and its result is not used.
 - Of the properties of a GPU, only `multi_processor_count` is read.
-- Operators of PyTorch are for rows that declare them. Other candidates that use them are rejected as `kernel_unused`.
+- Only candidates that are declared `mixed` may use operators of PyTorch. Others are rejected as `kernel_unused`.
 """
 _KERNELS = """## Kernels
 
-Kernels stand at the top of the file, under `triton.jit`, `triton.autotune` and `triton.heuristics`. They read constants
-of the file, and call `triton.language`, `triton.language.math`, `libdevice` and other kernels.
+Kernels are top-level functions with the decorators `triton.jit`, `triton.autotune` and `triton.heuristics`. They use
+constants of the file, and call `triton.language`, `triton.language.math`, `libdevice` and other kernels.
 """
 
 
