@@ -43,6 +43,8 @@ def flattened(value: Any, guess: Guess) -> tuple[Any, list[Tensor]]:
         raise Unfit("no_tensor_output", f"{[str(t.dtype) for t in found]} from {[s.shape for s in guess.specs()]}")
     if any(t.is_sparse or t.is_complex() or t.is_quantized or t.is_nested for t in found):
         raise Unfit("no_tensor_output", "a sparse, complex, quantised or nested tensor")
+    if any(t.is_floating_point() and t.itemsize == 1 for t in found):
+        raise Unfit("no_tensor_output", "a tensor of eight-bit floats")  # of which PyTorch has few operators
     return tree, [t.detach() for t in found]
 
 

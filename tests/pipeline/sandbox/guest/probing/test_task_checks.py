@@ -57,6 +57,7 @@ NO_TASKS: dict[str, tuple[Callable[[Tensor], Any], str, str]] = {
     "a boolean": (lambda x: x > 0, "no_tensor_output", "torch.bool"),
     "nothing": (lambda x: x[:, :0], "no_tensor_output", "torch.float32"),
     "a sparse tensor": (lambda x: x.to_sparse(), "no_tensor_output", "sparse"),
+    "eight-bit floats": (lambda x: x.to(torch.float8_e4m3fn), "no_tensor_output", "eight-bit"),
 }
 
 
