@@ -324,8 +324,9 @@ def _verdict(judgement: Judgement, task: Task, problem: Problem) -> CheckVerdict
     given = shapes_of(problem.given) if problem.given else ()
     notes = [f"{problem.structure} as given, and not in the trials"] if problem.structure else []
     if given and given not in sizes:
-        notes.append("the sizes as given are too large to run here")
-    verdict = CheckVerdict(Status.VERIFIED, sizes=sizes, given=given, note="; ".join(notes))
+        notes.append("get_inputs() is too large to check here: smaller sizes were checked")
+    note = "; ".join(notes) if judgement.ran or judgement.verdict is not None else ""
+    verdict = CheckVerdict(Status.VERIFIED, sizes=sizes, given=given, note=note)
     if judgement.verdict is None:
         return _rejection(judgement, problem, verdict)
     found, calls = judgement.verdict, replace(task, triton_code=judgement.code).calls
@@ -365,7 +366,8 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
         cause = f"{problem.structure}, which the kernel may rely on and the trials lack ({evidence})"
         return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     example = next(iter(judgement.counter_examples), None)
-    if reason in _AT_A_SIZE and len(problem.workloads) > 1 and not evidence.startswith(_OWN_SIZES):
+    own_sizes = verdict.given in verdict.sizes
+    if own_sizes and reason in _AT_A_SIZE and len(problem.workloads) > 1 and not evidence.startswith(_OWN_SIZES):
         verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, _OTHER_SIZES))))
     code = Reason.NO_CODE if reason is None else reason
     return replace(
@@ -382,7 +384,7 @@ _AT_A_SIZE = frozenset(
     {Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT, Reason.WRONG_VALUES, Reason.UNVERIFIED_PATH}
 )
 _OWN_SIZES = "workload 0, "  # start of the evidence of a trial at the first sizes
-_OTHER_SIZES = "other sizes than the module's own were checked too: inputs as-given checks its own alone"
+_OTHER_SIZES = "sizes other than those of get_inputs() were checked too: --inputs as-given leaves them out"
 
 
 def _time(module: str, problem: Problem, judgement: Judgement, verdict: Verdict, sandbox: Sandbox) -> Timing | None:

@@ -45,10 +45,12 @@ def render_report(
     benchmarks: Sequence[str] = (),
     removed: Sequence[Removed] = (),
     rejected: Sequence[Rejection] = (),
+    dataset: str = "out/tiny/dataset",
 ) -> str:
     """The page, with every row. It does not depend on the order of the records.
 
     `benchmarks`: descriptions of the benchmarks that modules were compared with. `removed`: modules that overlap one.
+    `dataset`: the folder that the commands on the page name.
     """
     example = choose_example(pairs)
     others = sorted((pair for pair in pairs if pair is not example), key=lambda pair: pair.id)
@@ -72,6 +74,7 @@ def render_report(
         example_line=example_line,
         rows=rows,
         rejected=len(rejected),
+        dataset=dataset,
         pack=pack_bodies,
         chunk=ROWS_PER_CHUNK,
         breakable=breakable,

@@ -81,7 +81,15 @@ def write_report(run: Run, pairs: Sequence[Pair], rejections: Sequence[Rejection
     modules = removed(*_decontaminated(run))
     with replace_file(report) as stream:
         text = render_report(
-            run.corpus.name, pairs, run.counts(), losses(run), teacher_stats(run), described, modules, rejections
+            run.corpus.name,
+            pairs,
+            run.counts(),
+            losses(run),
+            teacher_stats(run),
+            described,
+            modules,
+            rejections,
+            str(run.root / "dataset"),
         )
         stream.write(text.encode())
     return report

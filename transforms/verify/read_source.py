@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from kernelquarry.filters.language import check
-from kernelquarry.filters.lint import Rule, lint
+from kernelquarry.filters.lint import Finding, Rule, lint
 from kernelquarry.pipeline.schema.reasons import Reason
 
 _NO_FILE = frozenset((Rule.UNPARSABLE, Rule.NO_ENTRY))  # findings in a text that is no candidate
@@ -20,10 +20,18 @@ def source_rejection(code: str, init_args: str = "", extern_ops: Collection[str]
         extern_ops: operators of PyTorch that a mixed candidate declares.
     """
     findings = lint(code, extern_ops)
-    evidence = "\n".join(f"{finding} ({finding.rule.why})" for finding in findings)[:_EVIDENCE]
+    evidence = _described(findings)[:_EVIDENCE]
     if _NO_FILE & {finding.rule for finding in findings}:
         return Reason.NO_CODE, evidence
     if outside := check(code, init_args):
         reason = Reason.OUTSIDE_LANGUAGE if outside.instead else Reason.DOES_NOT_RUN
         return reason, str(outside)[:_EVIDENCE]
     return (Reason.OUTPUT_NOT_FROM_KERNEL, evidence) if findings else None
+
+
+def _described(findings: Sequence[Finding]) -> str:
+    """One line for each rule that is broken, with the places."""
+    places: dict[Rule, list[str]] = {}
+    for finding in findings:
+        places.setdefault(finding.rule, []).append(str(finding))
+    return "\n".join(f"{rule.why}: {'; '.join(found)}" for rule, found in places.items())

@@ -80,7 +80,7 @@ def test_branches_that_no_call_took_are_named(checker: Checker) -> None:
 
 def test_a_kernel_for_one_size_is_rejected_at_others(checker: Checker) -> None:
     verdict = checker.check(SCALE, kernel("assert x.shape == (6, 40)"))
-    assert verdict.reason == "does_not_run" and "as-given checks its own alone" in verdict.note
+    assert verdict.reason == "does_not_run" and "--inputs as-given" in verdict.note
     assert "as-given" not in checker.check(SCALE, WRONG).note  # wrong at its own sizes, too
 
 
@@ -195,7 +195,7 @@ def test_large_sizes_shrink_and_the_module_does_not_run_at_them(sandbox: Sandbox
 
 
 def test_sizes_as_given_that_are_too_large_are_refused(sandbox: Sandbox) -> None:
-    with pytest.raises(UnfitProblem, match="too large to run here"):
+    with pytest.raises(UnfitProblem, match="smaller sizes, or use a GPU"):
         read_problem(SCALE.replace("rows = 6", "rows = 4000"), sandbox, GUEST, LIMITS, resize=False)
 
 
@@ -345,3 +345,15 @@ def test_importing_the_package_loads_nothing() -> None:
     assert kernelquarry.Checker is Checker
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = kernelquarry.nothing
+
+
+def test_a_module_without_the_class_model_names_its_classes(checker: Checker) -> None:
+    evidence = checker.check(SCALE.replace("class Model(", "class Scale("), KERNEL).evidence
+    assert evidence.endswith("has no class Model that derives from nn.Module: rename Scale")
+
+
+def test_sizes_get_no_note_where_no_call_was_made(checker: Checker) -> None:
+    large = SCALE.replace("rows = 6", "rows = 1 << 30")
+    assert "smaller sizes were checked" in checker.check(large, KERNEL).note
+    misspelt = checker.check(large, KERNEL.replace("tl.maximum", "tl.maximal"))
+    assert misspelt.reason == "does_not_run" and not misspelt.note

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -88,7 +89,7 @@ def _as_given(code: str, outlined: _Problem | None, limits: SizeLimits) -> _Prob
     cost = outlined.cost_without_values if outlined else None
     problem = None if cost and cost.exceeds(limits) else _Problem(code)
     if problem is None or problem.cost.exceeds(limits):
-        raise _Unfit("the sizes as given are too large to run here")
+        raise _Unfit("get_inputs() is too large to check here: check smaller sizes, or use a GPU")
     problem.check()
     return problem
 
@@ -112,7 +113,9 @@ class _Problem:
         self.namespace = vars(loaded)
         model = self.namespace.get("Model")
         if not (isinstance(model, type) and issubclass(model, nn.Module)):
-            raise _Unfit("the module has no class Model that derives from nn.Module")
+            names = [name for name, value in self.namespace.items() if _is_own(value, loaded)]
+            instead = f": rename {' or '.join(names)}" if names else ""
+            raise _Unfit(f"the module has no class Model that derives from nn.Module{instead}")
         if not callable(self.namespace.get("get_inputs")):
             raise _Unfit("the module has no function get_inputs")
         get_init_inputs = self.namespace.get("get_init_inputs", list)
@@ -122,7 +125,8 @@ class _Problem:
         except NotRepresentable as error:
             raise _Unfit(f"get_init_inputs() returns a {error}, which has no source") from None
         seed(0)
-        self.module = self._attempt("Model is not constructed", lambda: model(*arguments))
+        without = "" if "get_init_inputs" in self.namespace else " without get_init_inputs()"
+        self.module = self._attempt(f"Model is not constructed{without}", lambda: model(*arguments))
         nn.Module.eval(self.module)
         with _Integers() as integers:
             inputs = self._attempt("get_inputs() raises", lambda: list(self.namespace["get_inputs"]()))
@@ -252,6 +256,11 @@ def _tree(value: Any, tensors: list[Tensor]) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise _Unfit(f"get_inputs() returns a {type(value).__name__}, which is no tensor, number, list or dict")
+
+
+def _is_own(value: Any, module: ModuleType) -> bool:
+    """True for a module's class that this source defines."""
+    return isinstance(value, type) and issubclass(value, nn.Module) and value.__module__ == module.__name__
 
 
 def _tensors_of(result: Any) -> list[Tensor]:
