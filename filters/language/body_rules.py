@@ -10,11 +10,13 @@ from copy import copy
 from ..lint.parsed_source import last_name, root
 from . import tables
 from .definitions import Context, Definitions, Function, Kind
-from .scopes import arguments, defaults, is_local, is_stored, passed
+from .origins import Origins
+from .scopes import defaults, is_local, is_stored, passed, stored
 
 Found = tuple[ast.AST, str, str]  # a node, what it is, and what to write instead: "" if it fails in any case
 
 _NAMES = "use a name that the language lists"
+_GROWING = (ast.Add, ast.Mult, ast.BitOr)  # operators that change a list or a dict in place
 _READS = frozenset({"item", "tolist", "numpy"})  # methods that copy values to the host
 _TUNERS = frozenset({"triton.autotune", "triton.heuristics"})
 _GPU_PROPERTIES = ("torch.cuda.get_device_properties", "triton.runtime.driver.active.get_current_target")
@@ -28,6 +30,8 @@ class Body:
     def __init__(self, file: Definitions, function: Function | None, context: Context) -> None:
         """`function`: None for expressions outside of functions."""
         self._file, self._source, self._parents = file, file.source, file.source.parents
+        self._origins = Origins(file)
+        self._members = file.attributes - tables.TAKEN - tables.MODULE_METHODS
         self._function = function
         self._context = context
         self._owner = file.owner(function) if function else None
@@ -38,6 +42,8 @@ class Body:
 
     def check(self) -> Iterator[Found]:
         assert self._function is not None
+        if self._sets_attributes and self._self in stored(self._function):
+            yield self._function, f"another value of {self._self}", "name the variable otherwise"
         yield from self._statements(self._function.body)
 
     def _later(self) -> Body:
@@ -66,8 +72,9 @@ class Body:
                     yield from self._target(target)
                 yield from self.expression(node.value)
             case ast.AugAssign():
-                if _makes(node.value) and not self._may_change(node.target):
-                    yield self._change(node, node.target)
+                if isinstance(node.op, _GROWING) and not self._may_grow(node):
+                    shown = f"{ast.unparse(node.target)} = {ast.unparse(node.target)}"
+                    yield node, f"a change of {ast.unparse(node.target)}", f"write `{shown} {_sign(node)} ...`"
                 yield from self._target(node.target)
                 yield from self.expression(node.value)
             case ast.AnnAssign():
@@ -84,7 +91,7 @@ class Body:
             case ast.With():
                 for item in node.items:
                     made = item.context_expr
-                    path = self._source.path(made.func) if isinstance(made, ast.Call) else ""
+                    path = self._path(made.func) if isinstance(made, ast.Call) else ""
                     if item.optional_vars is not None or path not in tables.CONTEXTS.names:
                         yield node, f"with {ast.unparse(made)}", "use torch.no_grad or torch.cuda.device"
                     yield from self._expressions(passed(made))
@@ -101,7 +108,7 @@ class Body:
             case ast.Expr():
                 if not isinstance(node.value, (ast.Call, ast.Constant)):
                     yield node, "an expression that does nothing", "leave it out"
-                if isinstance(node.value, ast.Call) and not _prints_text(node.value):
+                if isinstance(node.value, ast.Call) and not self._prints_text(node.value):
                     yield from self.expression(node.value)
 
     def _target(self, node: ast.expr) -> Iterator[Found]:
@@ -133,19 +140,20 @@ class Body:
         if self._context is Context.CONSTRUCTOR and isinstance(node, ast.Attribute) and self._owner:
             own = [each for each in ast.walk(self._owner) if isinstance(each, ast.Assign)]
             values = [each.value for each in own if ast.unparse(node) in map(ast.unparse, each.targets)]
-            return bool(values) and all(isinstance(each, ast.Call) or _makes(each) for each in values)
-        scope = next((each for each in self._source.ancestors(node) if isinstance(each, (Function, ast.Lambda))), None)
-        if not isinstance(node, ast.Name) or not isinstance(scope, Function) or node.id in arguments(scope):
-            return False
-        names = [each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id == node.id]
-        bindings = [self._parents[each] for each in names if is_stored(each)]
-        plain = [each for each in bindings if not isinstance(each, ast.AugAssign)]
-        return bool(plain) and all(isinstance(each, ast.Assign) and self._is_new(each.value) for each in plain)
+            return bool(values) and all(map(self._is_made, values))
+        return isinstance(node, ast.Name) and self._origins.every_bound(node, self._is_made)
 
-    def _is_new(self, node: ast.expr) -> bool:
+    def _is_made(self, node: ast.expr | None) -> bool:
+        if node is None or self._origins.is_list(node):
+            return node is not None
+        made = isinstance(node, (ast.Call, ast.BinOp)) and self._origins.is_new(node)
         allocates = isinstance(node, ast.Call) and self._path(node.func) in tables.ALLOCATION.names
-        in_constructor = self._context is Context.CONSTRUCTOR and isinstance(node, (ast.Call, ast.BinOp))
-        return _makes(node) or allocates or in_constructor
+        return made if self._context is Context.CONSTRUCTOR else allocates
+
+    def _may_grow(self, node: ast.AugAssign) -> bool:
+        """True if no list that outlives the call can be the target. No number can be added to a list."""
+        is_new = isinstance(node.target, ast.Name) and self._origins.is_new(node.target)
+        return is_new or (isinstance(node.op, ast.Add) and self._origins.is_number(node.value))
 
     @staticmethod
     def _change(node: ast.AST, changed: ast.expr) -> Found:
@@ -198,7 +206,7 @@ class Body:
 
     def _path(self, node: ast.expr) -> str:
         """The path of an imported name, or of what it holds; "" for other expressions."""
-        return "" if self._is_local(node) else self._source.path(node)
+        return self._file.path(node)
 
     def _name(self, node: ast.Name) -> Iterator[Found]:
         name = node.id
@@ -212,7 +220,9 @@ class Body:
             yield from self._imported(node, path)
         elif (name in vars(builtins) or _is_special(name)) and name not in _BUILTINS:  # other names are defined nowhere
             yield node, f"the name {name}", _NAMES
-        elif name == "super" and not (self._owner and last_name(self._parents[self._parents[node]]) == "__init__"):
+        elif name == "super" and not (
+            self._sets_attributes and last_name(self._parents[self._parents[node]]) == "__init__"
+        ):
             yield node, "super()", "call super().__init__()"
 
     def _makes_class(self, node: ast.Name) -> bool:
@@ -237,7 +247,9 @@ class Body:
         elif kind is Kind.AUTOGRAD and not (isinstance(parent, ast.Attribute) and parent.attr == "apply"):
             yield node, f"the function {node.id} without apply", f"call {node.id}.apply"
         elif (
-            not called and not isinstance(parent, ast.Attribute) and last_name(getattr(parent, "func", node)) != "super"
+            not called
+            and not isinstance(parent, ast.Attribute)
+            and self._file.builtin(getattr(parent, "func", node)) != "super"
         ):
             yield node, f"the class {node.id} as a value", "call it"
 
@@ -272,17 +284,17 @@ class Body:
         name, owner = node.attr, node.value
         of_class = isinstance(owner, ast.Name) and owner.id in self._file.classes
         if name == "__init__":
-            return isinstance(owner, ast.Call) and last_name(owner.func) == "super"
+            return isinstance(owner, ast.Call) and self._file.builtin(owner.func) == "super"
         if name in ("forward", "backward"):
             return name == "forward" and not of_class
         if name in tables.OTHER_ATTRIBUTES.names:
             return True
         if name.startswith("_"):
             own = of_class or (isinstance(owner, ast.Name) and owner.id in ("self", "cls"))
-            return own and name in self._file.attributes and not _is_special(name)
+            return own and name in self._members and not _is_special(name)
         if isinstance(owner, ast.Name) and owner.id == self._self and self._context is Context.CALL and not of_class:
-            return name in self._file.attributes - tables.TAKEN or name == "training" or self._kind is not Kind.MODULE
-        known = tables.LAYER_ATTRIBUTES.names | (self._file.attributes - tables.TAKEN)
+            return name in self._members or name == "training" or self._kind is not Kind.MODULE
+        known = tables.LAYER_ATTRIBUTES.names | self._members
         if self._context is Context.CONSTRUCTOR:
             known |= tables.CONSTRUCTOR_ATTRIBUTES.names
         return name in known or tables.is_tensor_attribute(name)
@@ -290,7 +302,7 @@ class Body:
     def _call(self, node: ast.Call) -> Iterator[Found]:
         function, parent = node.func, self._parents[node]
         name, path = last_name(function), self._path(function)
-        builtin = name if isinstance(function, ast.Name) and not self._is_local(function) else ""
+        builtin = self._file.builtin(function)
         if self._is_launch(function) and not isinstance(parent, ast.Expr):
             yield node, "the value of a launch", "read what the kernel stored"
         if name in tables.LIST_CHANGES and isinstance(function, ast.Attribute):
@@ -298,7 +310,7 @@ class Body:
         if builtin == "isinstance" and self._context is Context.CALL and len(node.args) == 2:
             kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
             for kind in kinds:
-                if (self._path(kind) or ast.unparse(kind)) not in tables.TYPES.names:
+                if (self._path(kind) or self._file.builtin(kind)) not in tables.TYPES.names:
                     yield node, f"isinstance of {ast.unparse(kind)}", "test for Tensor, a number, a list or a dict"
         if builtin == "str" and self._context is Context.CALL and [*map(last_name, node.args)] != ["dtype"]:
             yield node, "the text of a value", "compare values"
@@ -318,8 +330,10 @@ class Body:
         """True if an iterator is used up where it is made. One that is kept could count calls."""
         parent = self._parents[node]
         if isinstance(parent, ast.Call):
-            consumer = last_name(parent.func) in tables.CONSUMERS | tables.LAZY
-            return consumer or self._path(parent.func).startswith("torch.nn.")
+            path, name = self._path(parent.func), last_name(parent.func)
+            listed = self._file.builtin(parent.func) in tables.CONSUMERS | tables.LAZY
+            joins = isinstance(parent.func, ast.Attribute) and name not in self._file.attributes
+            return listed or (name in tables.CONSUMERS and (joins or path != "")) or path.startswith("torch.nn.")
         if isinstance(parent, ast.Assign) and self._function is not None:
             names = {each.id for each in parent.targets if isinstance(each, ast.Name)}
             loads = [each for each in ast.walk(self._function) if isinstance(each, ast.Name) and not is_stored(each)]
@@ -331,6 +345,10 @@ class Body:
             isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node
         )
 
+    def _prints_text(self, node: ast.Call) -> bool:
+        constants = all(isinstance(each, ast.Constant) for each in node.args) and not node.keywords
+        return constants and self._file.builtin(node.func) == "print"
+
     def _in_message(self, node: ast.expr) -> bool:
         return any(isinstance(each, (ast.Raise, ast.Assert)) for each in self._source.ancestors(node))
 
@@ -338,10 +356,10 @@ class Body:
 def check_decorator(file: Definitions, node: ast.expr) -> Iterator[Found]:
     """A decorator of a function, without its arguments."""
     made = node.func if isinstance(node, ast.Call) else node
-    path = file.source.path(made) or ast.unparse(made)
+    path = file.path(made) or file.builtin(made)
     if path in _TUNERS:
         yield node, f"{ast.unparse(made)} decorates a function without @triton.jit", ""
-    elif path not in tables.CONTEXTS.names | {"functools.wraps"} and path not in file.functions:
+    elif path not in tables.CONTEXTS.names | {"functools.wraps"} and ast.unparse(made) not in file.functions:
         yield node, f"the decorator {ast.unparse(made)}", "call the function by name"
 
 
@@ -361,17 +379,8 @@ def _refusal(node: ast.AST) -> tuple[str, str]:
     return named(node), tables.ADVICE[type(node)][1] if type(node) in tables.ADVICE else "use a listed construct"
 
 
-def _makes(node: ast.expr) -> bool:
-    """True for an expression that makes a list or a dict."""
-    if isinstance(node, ast.BinOp):
-        return _makes(node.left)
-    made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "dict")
-    return made or isinstance(node, (ast.List, ast.Dict, ast.ListComp, ast.DictComp))
-
-
-def _prints_text(node: ast.Call) -> bool:
-    constants = all(isinstance(each, ast.Constant) for each in node.args) and not node.keywords
-    return constants and isinstance(node.func, ast.Name) and node.func.id == "print"
+def _sign(node: ast.AugAssign) -> str:
+    return ast.unparse(node).removeprefix(ast.unparse(node.target)).partition("=")[0].strip()
 
 
 def _is_special(name: str) -> bool:

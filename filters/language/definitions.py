@@ -9,6 +9,7 @@ from enum import Enum, auto
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from ..lint.parsed_source import Source, root
+from .scopes import is_local
 
 Function = ast.FunctionDef
 Definition = ast.FunctionDef | ast.ClassDef
@@ -50,7 +51,7 @@ class Definitions:
             self.methods.setdefault(member.name, []).append(member)
         self.attributes = self._attributes()
         self.names = self.functions.keys() | self.classes.keys() | self.constants.keys() | self.kernels.keys()
-        self.called = self._reach(self._call_roots())
+        self.called = self._reach([*self._call_roots(), *self._values()])
         self.reached = self.called | self._reach([*self.classes.values()])
 
     def context(self, node: ast.AST) -> Context:
@@ -74,6 +75,16 @@ class Definitions:
         kinds |= dict.fromkeys(("torch.autograd.Function", "torch.autograd.function.Function"), Kind.AUTOGRAD)
         return kinds.get(paths[0], Kind.OTHER)
 
+    def path(self, node: ast.AST) -> str:
+        """The path of an imported name, or of what it holds; "" for other expressions and for variables."""
+        return "" if is_local(root(node), node, self.source) else self.source.path(node)
+
+    def builtin(self, node: ast.AST) -> str:
+        """The name of a built-in function; "" for other expressions, and for names that the file binds."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        own = name in self.names or name in self.source.imported or is_local(name, node, self.source)
+        return "" if own else name
+
     def owner(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method `node` is."""
         return self._owners.get(id(node))
@@ -88,9 +99,8 @@ class Definitions:
             return self.source.path(node).startswith(("triton.language.", "math.", "torch."))
         if isinstance(node, ast.Call):
             path = self.source.path(node.func)
-            made = (
-                path == "triton.language.constexpr" or path.startswith("math.") or root(node.func) in ("float", "int")
-            )
+            number = path.startswith("math.") or self.builtin(node.func) in ("float", "int")
+            made = path == "triton.language.constexpr" or number
             return made and not node.keywords and all(map(self.is_constant, node.args))
         if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Tuple)):
             return all(self.is_constant(each) for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
@@ -129,6 +139,21 @@ class Definitions:
         if CANDIDATE_ENTRY_POINT not in self.classes:  # a file of functions, for a test that calls them
             roots += self.functions.values()
         return roots
+
+    def _values(self) -> Iterator[ast.AST]:
+        """Functions and methods that are values, or called in a lambda or a nested function: any call may run them.
+
+        `Module.apply` calls what it takes at once.
+        """
+        for node in self.source.nodes:
+            named = self.functions.get(node.id) if isinstance(node, ast.Name) else None
+            found = self.methods.get(node.attr, []) if isinstance(node, ast.Attribute) else [named] if named else []
+            parent = self.source.parents.get(node)
+            function = parent.func if isinstance(parent, ast.Call) else None
+            around = [each for each in self.source.ancestors(node) if isinstance(each, (Function, ast.Lambda))]
+            applies = isinstance(function, ast.Attribute) and function.attr == "apply" and "apply" not in self.methods
+            if len(around) > 1 or (function is not node and not applies):
+                yield from (each for each in found if each.name not in ("__init__", *CALLED))
 
     def _reach(self, roots: list[ast.AST]) -> set[int]:
         """Functions, kernels and classes that the roots reach, by the names of functions and of methods."""

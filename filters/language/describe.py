@@ -29,7 +29,8 @@ class ModelNew(nn.Module):
 
 ## A file
 
-- A file has imports, constants, kernels, functions and classes. Each name is set once.
+- A file has imports, constants, kernels, functions and classes. It sets each name once, and defines no name of Python's
+  built-in functions.
 - Code under `if __name__ == "__main__"` is ignored.
 - Functions do not recurse. Defaults are constants.
 - Classes derive from one of the bases below, or from a class of the file. Of the methods of `torch.nn.Module`, they
@@ -38,7 +39,8 @@ class ModelNew(nn.Module):
 _RULES = """## Rules on the host code
 
 - Only a constructor sets attributes, and only of `self`. Nothing is kept from one call of `forward` to the next.
-- A function changes only lists, dicts and tensors that it created itself.
+- A function changes only lists, dicts and tensors that it created itself. `a += b`, `a *= b` and `a |= b` change such a
+  value, or add a number: otherwise write `a = a + b`.
 - `is` compares with `None`, `True` and `False` only. F-strings are allowed in messages of exceptions.
 - A launch is a statement of its own, and its result is not used.
 - Of the properties of a GPU, only `multi_processor_count` is read.

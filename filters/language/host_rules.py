@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
@@ -13,6 +14,9 @@ from .body_rules import Body, Found, check_annotation, check_decorator, named
 from .definitions import CALLED, Context, Definitions, Function, Kind
 from .scopes import bound_names, defaults, passed, stored
 
+# Modules that choices between imports may replace by each other: they hold the same functions of Triton.
+_ALIKE = ("triton.language.extra.cuda.libdevice", "triton.language.extra.libdevice", "triton.language.math")
+_SPECIAL = frozenset(("__all__",))  # names that mean nothing to Python when they are set
 _FILE = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 
 
@@ -43,8 +47,10 @@ def _check_file(file: Definitions) -> Iterator[Found]:
     bound: dict[str, str] = {}
     for node in file.source.tree.body:
         if isinstance(node, ast.Try) and _tries_imports(node):
-            for inner in (*node.body, *(each for handler in node.handlers for each in handler.body)):
+            choices = [*node.body, *(each for handler in node.handlers for each in handler.body)]
+            for inner in choices:
                 yield from _check_import(inner)
+            yield from _check_choices(node, [pair for inner in choices for pair in bound_names(inner)])
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from _check_import(node)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
@@ -58,6 +64,8 @@ def _check_file(file: Definitions) -> Iterator[Found]:
         elif not isinstance(node, _FILE) and not _is_text(node):
             yield node, named(node), "set constants, and define kernels, functions and classes"
         for name, path in bound_names(node):
+            if not path and (name in vars(builtins) or (name.startswith("__") and name not in _SPECIAL)):
+                yield node, f"a definition of {name}", "name it otherwise"
             if name in bound and not (path and path == bound[name]):
                 yield node, f"another definition of {name}", "define each name once"
             bound[name] = path
@@ -72,6 +80,16 @@ def _tries_imports(node: ast.Try) -> bool:
     caught = {ast.unparse(handler.type) if handler.type else "" for handler in node.handlers}
     imports = all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in parts)
     return imports and not (node.orelse or node.finalbody) and caught <= {"ImportError", "ModuleNotFoundError"}
+
+
+def _check_choices(node: ast.Try, bound: list[tuple[str, str]]) -> Iterator[Found]:
+    """A name has one path, or those of functions of Triton that are called the same."""
+    paths: dict[str, set[str]] = {}
+    for name, path in bound:
+        module = next((each for each in _ALIKE if path == each or path.startswith(f"{each}.")), "")
+        paths.setdefault(name, set()).add(path.removeprefix(module) if module else path)
+    for name in (name for name, found in paths.items() if len(found) > 1):
+        yield node, f"a choice between definitions of {name}", "import the same function or module in each branch"
 
 
 def _check_import(node: ast.AST) -> Iterator[Found]:
@@ -103,6 +121,7 @@ def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     for decorator in node.decorator_list:
         yield from _check_values(file, passed(decorator))
     refused = tables.TAKEN | tables.MODULE_METHODS if kind is Kind.MODULE else tables.TAKEN
+    refused |= tables.CONTEXTS.names | file.source.imported.keys()  # decorators of the members behind them
     special = ("__init__", "__post_init__", "__constants__")
     names = [name for member in node.body for name, _ in bound_names(member)]
     for member in node.body:

@@ -275,7 +275,7 @@ MODULE_METHODS = _names(
     "_replicate_for_data_parallel _save_to_state_dict _slow_forward _state_dict_hooks _state_dict_pre_hooks _version "
     "_wrapped_call_impl"
 )
-LIST_CHANGES = _names("append extend insert pop reverse sort update")
+LIST_CHANGES = _names("append clear extend insert pop popitem remove reverse setdefault sort update")
 LAZY = _names("enumerate reversed zip")  # with all of itertools
 CONSUMERS = _names("all any dict len list max min sorted sum tuple join prod broadcast_shapes")
 

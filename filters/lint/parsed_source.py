@@ -77,9 +77,11 @@ class Source:
 
     @cached_property
     def imported(self) -> dict[str, str]:
-        """Full path of each name that an import, or the renaming of a module, binds."""
+        """Full path of each name that an import at the top of the file, or the renaming of a module, binds."""
         paths: dict[str, str] = {}
         for statement in self.imports:
+            if not self._is_at_top(statement):
+                continue
             for alias in statement.names:
                 if isinstance(statement, ast.ImportFrom):
                     paths[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
@@ -87,10 +89,15 @@ class Source:
                     paths[alias.asname] = alias.name
                 else:
                     paths[alias.name.split(".")[0]] = alias.name.split(".")[0]
-        for node in self.nodes:
+        for node in self.tree.body:
             if isinstance(node, ast.Assign) and (path := self._renamed_module(node, paths)):
                 paths[ast.unparse(node.targets[0])] = path
         return paths
+
+    def _is_at_top(self, node: ast.AST) -> bool:
+        """True for a statement of the file, or of a `try` of the file."""
+        around = (each for each in self.ancestors(self.parents[node]) if not isinstance(each, ast.ExceptHandler))
+        return all(isinstance(each, (ast.Module, ast.Try)) for each in around)
 
     def renames_module(self, node: ast.AST) -> bool:
         """True for an assignment such as `F = torch.nn.functional`."""

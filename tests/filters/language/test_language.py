@@ -55,6 +55,26 @@ class ModelNew(nn.Module):
         return out
 """
 
+MOVED = """
+try:
+    from triton.language.extra.libdevice import erf
+except ImportError:
+    from triton.language.math import erf
+"""
+SETS_LATER = """
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.act = {}
+
+    def set(self):
+        self.count = 1
+
+    def forward(self, x):
+        self.act()
+        return x
+"""
+
 
 def read(top: str = "", kernel: str = "pass", init: str = "pass", body: str = "pass") -> str:
     return str(check(FILE.format(top=top, kernel=kernel, init=init, body=body)) or "")
@@ -104,6 +124,16 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"kernel": "value = tl.where(value > 0, value, tl.math.exp(value))"},
         {"top": "def rows_of(x, count=4):\n    return x.shape[0] // count"},
         {"top": "from collections.abc import Sequence"},
+        {"top": "def scaled(input, dim, max=1, type=None):\n    sum = dim + 1\n    sum += max\n    return sum"},
+        {"body": "count = 1\n        for n in x.shape: count *= n"},
+        {"body": "a, b = x.shape[0], x.stride(0); a *= b; b += a * self.size", "init": "self.size = 2"},
+        {"body": "y = x.contiguous(); y *= 2; y += out"},
+        {"body": "rows = [1]; rows += [2]; rows *= 2"},
+        {
+            "top": "class Block(nn.Module):\n    def fill(self):\n        self.count = 1",
+            "init": "self.apply(self.fill)",
+        },
+        {"top": MOVED},
         {"top": "try:\n    import math as m\nexcept ImportError:\n    import math as m"},
         {"top": "if __name__ == '__main__':\n    print(eval('1'))"},
     ],
@@ -164,6 +194,75 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"body": "sizes = []; sizes = made; sizes.append(1)"}, "change of sizes"),
         ({"body": "TABLE['rows'] = 5"}, "change of TABLE"),
         ({"body": "list.append(made, 1)"}, "change of list"),
+        ({"body": "made.clear()", "top": "class Block:\n    def clear(self):\n        return 1"}, "change of made"),
+        # Names that the language trusts, with another value.
+        ({"top": "def dict(x):\n    return TABLE", "body": "d = dict(1); d['k'] = 1"}, "a definition of dict"),
+        ({"top": "class list:\n    pass"}, "a definition of list"),
+        ({"top": "property = made"}, "a definition of property"),
+        ({"top": "__builtins__ = {'dict': lambda x: TABLE}"}, "a definition of __builtins__"),
+        ({"top": "from functools import partial as list", "body": "d = list(self.helper); d.append(1)"}, "change of d"),
+        ({"top": "def f(dict):\n    d = dict(1)\n    d['k'] = 1", "body": "f(self.helper)"}, "change of d"),
+        ({"body": "def dict(x): return TABLE\n        d = dict(1); d['k'] = 1"}, "change of d"),
+        ({"body": "dict = lambda x: TABLE; d = dict(1); d['k'] = 1"}, "change of d"),
+        ({"body": "for dict in (lambda x: TABLE,):\n            d = dict(1); d['k'] = 1"}, "change of d"),
+        ({"body": "f = lambda sum: sum(n for n in (1, 2))"}, "generator that is kept"),
+        ({"body": "f = lambda list: isinstance(x, list)"}, "isinstance of list"),
+        ({"body": "super = lambda: self; super().__init__()"}, "the attribute __init__"),
+        ({"body": "super().__init__()"}, "super()"),
+        (
+            {"top": "def f(torch):\n    with torch.no_grad():\n        return 1", "body": "f(self)"},
+            "with torch.no_grad",
+        ),
+        ({"top": "class Block:\n    def property(f):\n        return f"}, "a member property"),
+        ({"top": "class Block:\n    torch = 3"}, "a member torch"),
+        ({"top": "def f(n=float('nan')):\n    return n\nfrom functools import partial as float"}, "default"),
+        ({"top": "def unused():\n    from torch import zeros as getattr", "body": "n = getattr(x, 'T')"}, "getattr"),
+        (
+            {
+                "top": "from torch import randn as e\nif __name__ == '__main__':\n    from torch import empty as e",
+                "body": "n = e(3)",
+            },
+            "torch.randn",
+        ),
+        (
+            {
+                "top": "from warnings import sys as F\ndef unused():\n    F = torch.nn.functional",
+                "body": "n = F.modules",
+            },
+            "sys",
+        ),
+        (
+            {"top": "try:\n    from torch import load as e\nexcept ImportError:\n    from torch import empty as e"},
+            "a choice",
+        ),
+        # Lists and dicts that outlive the call, by another name.
+        ({"body": "rows = made; rows += (1,)"}, "change of rows"),
+        ({"body": "rows = made; rows += x.shape"}, "change of rows"),
+        ({"body": "rows = made; rows *= 2"}, "change of rows"),
+        ({"body": "table = TABLE; more = {'a': 1}; table |= more"}, "change of table"),
+        ({"body": "rows = list(made); row = rows[0]; row += (1,)"}, "change of row"),
+        ({"body": "rows, = made; rows += (1,)"}, "change of rows"),
+        ({"body": "for row in made: row += (1,)"}, "change of row"),
+        ({"body": "rows = [] if size else made; rows += (1,)"}, "change of rows"),
+        ({"body": "rows = sum((), made); rows += (1,)"}, "change of rows"),
+        ({"body": "def f(): return made\n        rows = f(); rows += (1,)"}, "change of rows"),
+        ({"top": "def grow(rows, more=(1,)):\n    rows += more", "body": "grow(made)"}, "change of rows"),
+        ({"top": "def get():\n    return made", "init": "rows = get(); rows.append(1)"}, "change of rows"),
+        ({"init": "rows = TABLE.get('rows'); rows.append(1)"}, "change of rows"),
+        # Code of constructors in calls.
+        (
+            {"top": "class A:\n    def __init__(self, other):\n        self = other\n        self.n = 1"},
+            "another value of self",
+        ),
+        (
+            {
+                "top": "class Block:\n    def register_buffer(self):\n        pass",
+                "body": "self.register_buffer('a', x)",
+            },
+            "attribute",
+        ),
+        ({"top": SETS_LATER.format("self.set")}, "assignment to self.count"),
+        ({"top": SETS_LATER.format("lambda: self.set()")}, "assignment to self.count"),
         ({"body": "[eval for eval in ()]; eval('1')"}, "does nothing"),
         ({"body": "names = [eval for eval in ()]; eval('1')"}, "the name eval"),
         ({"body": "f = lambda exec: exec; exec('1')"}, "the name exec"),
