@@ -87,12 +87,13 @@ def _changed_again(use: PerturbedUse, module: nn.Module, namespace: Mapping[str,
 def _held(module: nn.Module, namespace: Mapping[str, Any]) -> list[Any]:
     """Numbers, texts, tensors' bytes and lengths in the containers that the module and the file hold, in one order.
 
+    The classes of the file and their instances are containers too.
     Without the module's state, which a call may change, and which is compared with the reference's.
     """
     parts = [(name, value) for each in module.modules() for name, value in vars(each).items()]
     parts += [(name, value) for name, value in namespace.items() if not name.startswith("__")]
     waiting: list[Any] = [value for name, value in parts if name not in ("_parameters", "_buffers")]
-    found, known = list[Any](), set[int]()
+    found, known = list[Any](), {id(each) for each in module.modules()}
     while waiting:
         value = waiting.pop()
         if isinstance(value, int | float | str):
@@ -103,6 +104,9 @@ def _held(module: nn.Module, namespace: Mapping[str, Any]) -> list[Any]:
             known.add(id(value))
             found.append(len(value))
             waiting += value.values() if isinstance(value, dict) else value
+        elif getattr(value, "__module__", "") == namespace["__name__"] and id(value) not in known:
+            known.add(id(value))
+            waiting += getattr(value, "__dict__", {}).values()
     return found
 
 
