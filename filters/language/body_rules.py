@@ -187,6 +187,11 @@ class Body:
                 is_format = isinstance(node.value, str) and "%" in node.value
                 if is_format and node not in self._source.arguments and not self._in_message(node):
                     yield node, "a format of text", "use it in the message of an exception"
+            case ast.Set():
+                parent = self._parents[node]
+                operators = parent.ops if isinstance(parent, ast.Compare) and node is not parent.left else ()
+                if not operators or not all(isinstance(each, (ast.In, ast.NotIn)) for each in operators):
+                    yield node, "a set", "write a tuple"
             case ast.Lambda():
                 yield from self._expressions(defaults(node))
                 yield from self._later().expression(node.body)
@@ -350,7 +355,22 @@ class Body:
         return constants and self._file.builtin(node.func) == "print"
 
     def _in_message(self, node: ast.expr) -> bool:
-        return any(isinstance(each, (ast.Raise, ast.Assert)) for each in self._source.ancestors(node))
+        """True for a part of a message, or of a variable that only messages use."""
+        around = [*self._source.ancestors(node)]
+        if any(isinstance(each, (ast.Raise, ast.Assert)) for each in around):
+            return True
+        names = {each.id for each in getattr(self._parents[node], "targets", ()) if isinstance(each, ast.Name)}
+        scope = next((each for each in around if isinstance(each, Function)), None)
+        if not names or scope is None:
+            return False
+        used = [each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id in names]
+        loads = [each for each in used if not is_stored(each)]
+        return bool(loads) and all(isinstance(self._error(each), ast.Raise) for each in loads)
+
+    def _error(self, node: ast.expr) -> ast.AST:
+        """The statement `raise` of `raise Error(node)`."""
+        call = self._parents[node]
+        return self._parents[call] if isinstance(call, ast.Call) else call
 
 
 def check_decorator(file: Definitions, node: ast.expr) -> Iterator[Found]:

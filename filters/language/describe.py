@@ -41,7 +41,8 @@ _RULES = """## Rules on the host code
 - Only a constructor sets attributes, and only of `self`. Nothing is kept from one call of `forward` to the next.
 - A function changes only lists, dicts and tensors that it created itself. `a += b`, `a *= b` and `a |= b` change such a
   value, or add a number: otherwise write `a = a + b`.
-- `is` compares with `None`, `True` and `False` only. F-strings are allowed in messages of exceptions.
+- `is` compares with `None`, `True` and `False` only. F-strings are allowed in messages of exceptions, and
+  in variables that only such messages use.
 - A launch is a statement of its own, and its result is not used.
 - Of the properties of a GPU, only `multi_processor_count` is read.
 - Only candidates that are declared `mixed` may use operators of PyTorch. Others are rejected as `kernel_unused`.

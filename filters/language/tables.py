@@ -33,9 +33,10 @@ class Group:
 IMPORTS = Group(
     "modules to import from",
     _names(
-        "__future__ abc collections.abc copy dataclasses enum functools itertools math numbers operator time typing "
-        "warnings torch torch.amp torch.autograd torch.autograd.function torch.cuda.amp torch.nn torch.nn.functional "
-        "torch.nn.init torch.nn.parameter triton triton.language triton.language.math triton.language.extra "
+        "__future__ abc collections collections.abc copy dataclasses enum functools itertools math numbers operator "
+        "random time typing warnings torch torch.amp torch.autograd torch.autograd.function torch.cuda.amp torch.nn "
+        "torch.nn.functional torch.nn.init torch.nn.parameter triton triton.language triton.language.math "
+        "triton.language.extra "
         "triton.language.extra.cuda triton.language.extra.cuda.libdevice triton.language.extra.libdevice "
         "triton.tools.tensor_descriptor"
     ),
@@ -65,6 +66,7 @@ EXPRESSIONS: Mapping[type[ast.AST], str] = {
     ast.Tuple: "tuple",
     ast.List: "list",
     ast.Dict: "dict",
+    ast.Set: "set, behind `in`",
     ast.BinOp: "arithmetic",
     ast.UnaryOp: "sign, not",
     ast.BoolOp: "and, or",
@@ -83,7 +85,7 @@ EXPRESSIONS: Mapping[type[ast.AST], str] = {
     ast.FormattedValue: "value in an f-string",
 }
 KERNEL_STATEMENTS = STATEMENTS.keys() - {ast.Raise, ast.With, ast.FunctionDef}
-KERNEL_EXPRESSIONS = EXPRESSIONS.keys() - {ast.Dict, ast.Lambda, ast.ListComp, ast.DictComp, ast.GeneratorExp}
+KERNEL_EXPRESSIONS = EXPRESSIONS.keys() - {ast.Dict, ast.Set, ast.Lambda, ast.ListComp, ast.DictComp, ast.GeneratorExp}
 # Constructs outside of the language: their names, and what to write instead.
 ADVICE: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("try", "test the condition before, and raise"),
@@ -95,7 +97,6 @@ ADVICE: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.YieldFrom: ("yield from", "return a list"),
     ast.AsyncFunctionDef: ("async def", "write def"),
     ast.Await: ("await", "call the function"),
-    ast.Set: ("a set", "write a tuple"),
     ast.SetComp: ("a set", "write a list comprehension"),
     ast.NamedExpr: (":=", "assign before the expression"),
     ast.ClassDef: ("a class in a function", "define it at the top of the file"),

@@ -194,7 +194,7 @@ class Expressions(ABC):
                 return slice(*(None if part is None else self.expression(part, scope) for part in parts))
             case ast.Tuple():
                 return tuple(self._items(node.elts, scope))
-            case ast.List():
+            case ast.List() | ast.Set():  # a set stands behind `in`
                 return self._items(node.elts, scope)
             case ast.Dict():
                 return self._dict(node, scope)

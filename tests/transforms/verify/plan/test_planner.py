@@ -83,6 +83,7 @@ def test_outputs_share_memory_with_inputs_and_each_other() -> None:
         ("1 < x.shape[0] < 3 or 'else'", "else"),
         ("(lambda a, *b, c=2, **d: (a, b, c, d))(1, 2, 3, e=4)", (1, (2, 3), 2, {"e": 4})),
         ("sorted(x.shape, key=lambda n: -n)", [5, 3]),
+        ("[x.dtype in {torch.float16, torch.float32}, x.dim() not in {2, 3}]", [True, False]),
         ("[*x.shape, -x.shape[0] // 2, 7 % -3, 2 ** -1]", [3, 5, -2, -2, 0.5]),
     ],
 )
