@@ -137,6 +137,8 @@ def main() -> None:
     found = figures(arguments.folder, arguments.peak, arguments.weights)
     if arguments.half:
         found = {"train.coder.half": found["train.coder.pass1"]}
+    if not arguments.where:
+        found.pop("train.mfu", None)  # a share of the GPU's peak
     for id, value in found.items():
         print(f"{id}: {value:.4g}")
         if arguments.record:
