@@ -132,6 +132,8 @@ def _read(name: str, tensor: Tensor) -> Any:
 def _of_layer(evaluator: Expressions, layer: Layer, name: str) -> Any:
     if name == "training":
         return False
+    if name == "get_submodule":
+        return Native(name, lambda path: functools.reduce(_submodule, path.split("."), layer))
     own = evaluator.global_value(layer.path) if layer.path in evaluator.definitions.classes else None
     if isinstance(own, Class) and name not in layer.attributes:
         return _member(evaluator, own, name, layer)
@@ -146,6 +148,13 @@ def _of_layer(evaluator: Expressions, layer: Layer, name: str) -> Any:
     if name == "forward":
         return Bound(layer, ())
     raise Unsupported(f"the attribute {name} of a layer {layer.path}")
+
+
+def _submodule(layer: Layer, name: str) -> Layer:
+    if name not in layer.layers:
+        raise Raised(f"AttributeError: no submodule {name}")
+    found: Layer = layer.attributes[name]
+    return found
 
 
 def _of_record(evaluator: Expressions, record: Record, name: str) -> Any:
@@ -169,6 +178,8 @@ def _of_class(evaluator: Expressions, kind: Class, name: str) -> Any:
 def _member(evaluator: Expressions, kind: Class, name: str, instance: Any) -> Any:
     """A method or class variable, of an instance if there is one. Raises: Raised: there is none."""
     found = kind.find(name)
+    if found is None and kind.kind == "layer":
+        raise Unsupported(f"the attribute {name} of a layer {kind.name}")
     if found is None:
         raise Raised(f"AttributeError: {kind.name} has no {name}")
     if isinstance(found, ast.expr):

@@ -236,3 +236,25 @@ def test_memory_is_only_metadata() -> None:
     before = torch.zeros(1)
     plan = plan_of("return torch.empty(1 << 40, device=x.device)")
     assert plan.storages[1].size_bytes == 1 << 42 and before.item() == 0
+
+
+def test_classes_derived_from_layers_hold_state_and_run_nothing() -> None:
+    snapshot: dict[str, Any] = {
+        "root": 0,
+        "modules": [
+            {"class": "ModelNew", "attributes": [["parts", {"module": 1}]], "layers": ["parts"]},
+            {"class": "Parts", "attributes": [["0", {"module": 2}]], "layers": ["0"]},
+            {"class": "torch.nn.Linear", "attributes": [["weight", {"tensor": 0}], ["bias", None]], "layers": []},
+        ],
+        "tensors": [
+            {"storage": 0, "dtype": "float32", "shape": [7, 5], "strides": [5, 1], "offset": 0, "host": False}
+        ],
+        "storages": [140],
+        "entries": [["parts.0.weight", 0]],
+    }  # fmt: skip
+    head = _HEAD.replace("class ModelNew", "class Parts(nn.Sequential):\n    pass\n\n\nclass ModelNew")
+    body = 'copy[(1,)](x, self.parts.get_submodule("0").weight, 0)\nreturn x'
+    plan = plan_of(body, head=head, snapshot=snapshot)
+    assert "out=float32(state parts.0.weight, [7, 5], [5, 1], 0)" in plan.launch_log()[0]
+    with pytest.raises(Unsupported, match="the attribute forward of a layer Parts"):
+        plan_of("return self.parts(x)", head=head, snapshot=snapshot)
