@@ -207,8 +207,8 @@ def resolve(path: str, processors: int) -> Any:
     if path in MARKS:
         return Symbol(path)
     if path.startswith("torch.ops.aten."):  # lowered rows call operators by these names
-        value = functools.reduce(getattr, path.removeprefix("torch.ops.").split("."), torch.ops)
-        return Native(path, functools.partial(_call_torch, path, value))
+        operator: Any = functools.reduce(getattr, path.removeprefix("torch.ops.").split("."), torch.ops)
+        return Native(path, functools.partial(_call_torch, path, operator))
     if not tables.is_listed(path):
         if any(name == path or name.startswith(f"{path}.") for name in _MODULES):
             return Symbol(path)

@@ -258,3 +258,8 @@ def test_classes_derived_from_layers_hold_state_and_run_nothing() -> None:
     assert "out=float32(state parts.0.weight, [7, 5], [5, 1], 0)" in plan.launch_log()[0]
     with pytest.raises(Unsupported, match="the attribute forward of a layer Parts"):
         plan_of("return self.parts(x)", head=head, snapshot=snapshot)
+
+
+def test_operators_by_the_names_of_lowered_rows_are_steps() -> None:
+    plan = plan_of("return torch.ops.aten.sort.stable(x, stable=True)[0]")
+    assert plan.operators == ("aten.sort",) and plan.outputs[0].shape == (3, 5)
