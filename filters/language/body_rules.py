@@ -10,8 +10,8 @@ from copy import copy
 from ..lint.parsed_source import last_name, root
 from . import tables
 from .definitions import Context, Definitions, Function, Kind
-from .value_origins import Origins
 from .scopes import defaults, is_local, is_stored, passed, stored
+from .value_origins import Origins
 
 Found = tuple[ast.AST, str, str]  # a node, what it is, and what to write instead: "" if it fails in any case
 

@@ -30,7 +30,7 @@ from torch.utils._pytree import tree_map
 from ..lib.pytree import fill, flatten
 from .decompositions import PlainFunctions, decompositions, pools_of_any_size
 from .joint import Joint, prepare
-from .value_origins import Expressions
+from .origins import Expressions
 from .refusal import NotLowered
 from .size_guards import conditions
 from .sizes import symbolic_roots

@@ -24,7 +24,7 @@ from torch.fx import GraphModule
 from torch.utils._sympy.functions import Identity
 
 from .operator_lowerings import pure_operators
-from .value_origins import sources_of_values, with_values
+from .origins import sources_of_values, with_values
 from .refusal import NotLowered
 from .sizes import NamingLowering
 
