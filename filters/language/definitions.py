@@ -28,6 +28,7 @@ class Kind(Enum):
     MODULE = auto()
     AUTOGRAD = auto()
     RECORD = auto()  # a named tuple, a dataclass, or a class without bases
+    LAYER = auto()  # derived from a layer of `torch.nn`, as in lowered rows: outside of the language
     OTHER = auto()  # outside of the language
 
 
@@ -73,7 +74,8 @@ class Definitions:
             "typing.NamedTuple": Kind.RECORD,
         }
         kinds |= dict.fromkeys(("torch.autograd.Function", "torch.autograd.function.Function"), Kind.AUTOGRAD)
-        return kinds.get(paths[0], Kind.OTHER)
+        is_layer = paths[0].startswith("torch.nn.") and not decorators
+        return kinds.get(paths[0], Kind.LAYER if is_layer else Kind.OTHER)
 
     def path(self, node: ast.AST) -> str:
         """The path of an imported name, or of what it holds; "" for other expressions and for variables."""

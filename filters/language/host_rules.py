@@ -115,7 +115,7 @@ def _check_constant(file: Definitions, node: ast.Assign | ast.AnnAssign) -> Iter
 
 def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     kind = file.kind(node)
-    if kind is Kind.OTHER:
+    if kind in (Kind.LAYER, Kind.OTHER):
         shown = ", ".join(map(ast.unparse, (*node.bases, *node.decorator_list, *(k.value for k in node.keywords))))
         yield node, f"a class of {shown}", "derive from torch.nn.Module, torch.autograd.Function or NamedTuple"
     for decorator in node.decorator_list:

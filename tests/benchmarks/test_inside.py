@@ -29,7 +29,7 @@ def _evaluations(root: Path) -> None:
         for part in ("evaluation", "code"):
             (folder / part).mkdir(parents=True, exist_ok=True)
         (folder / "code" / f"{number}.py").write_text(code)
-        evaluation = {"runnable": runs, "score": score, "candidate_file": f"elsewhere/{number}.py"}
+        evaluation = {"runnable": runs, "score": score, "candidate_file": f"candidates/{number}.py"}
         (folder / "evaluation" / f"eval_{number}.json").write_text(json.dumps(evaluation))
 
 

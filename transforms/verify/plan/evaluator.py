@@ -35,7 +35,7 @@ from .values import (
 )
 
 _MAX_DEPTH = 60  # of calls
-_KINDS = {Kind.MODULE: "module", Kind.AUTOGRAD: "autograd", Kind.RECORD: "plain"}
+_KINDS = {Kind.MODULE: "module", Kind.LAYER: "layer", Kind.AUTOGRAD: "autograd", Kind.RECORD: "plain"}
 
 
 class Evaluator(Statements):
@@ -125,13 +125,13 @@ class Evaluator(Statements):
 
     def _class(self, node: ast.ClassDef) -> Class:
         kind = self.definitions.kind(node)
-        if kind not in _KINDS and not self._is_layer(node):
+        if kind not in _KINDS:
             raise Unsupported(f"the class {node.name}")
         paths = [self.source.path(base) for base in node.bases]
         bases = [
             self.global_value(base.id) for base in node.bases if isinstance(base, ast.Name) and not self.path(base)
         ]
-        made = _KINDS.get(kind, "layer")
+        made = _KINDS[kind]
         if "typing.NamedTuple" in paths or any(base.kind == "record" for base in bases):
             made = "record"
         elif node.decorator_list or any(base.kind == "dataclass" for base in bases):
@@ -145,14 +145,6 @@ class Evaluator(Statements):
             elif isinstance(each, ast.AnnAssign) and each.value is not None and isinstance(each.target, ast.Name):
                 members[each.target.id] = each.value
         return Class(node, made, tuple(bases), members)
-
-    def _is_layer(self, node: ast.ClassDef) -> bool:
-        """True for a class derived from one layer of PyTorch, as lowered rows have: its constructor has run."""
-        classes = self.definitions.classes
-        base = node.bases[0] if len(node.bases) == 1 and not node.keywords and not node.decorator_list else None
-        if isinstance(base, ast.Name) and base.id in classes and classes[base.id].lineno < node.lineno:
-            return self._is_layer(classes[base.id])
-        return base is not None and self.path(base).startswith("torch.nn.")
 
     def path(self, node: ast.AST) -> str:
         """The path of an imported name, or of what it holds; "" for other expressions."""

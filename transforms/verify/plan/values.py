@@ -88,7 +88,7 @@ class Class:
     """A class of the file."""
 
     node: ast.ClassDef
-    kind: str  # "module", "layer" if derived from one of PyTorch, "autograd", "record", "dataclass" or "plain"
+    kind: str  # "module", "layer", "autograd", "record", "dataclass" or "plain"
     bases: tuple[Class, ...]
     members: dict[str, ast.expr | ast.FunctionDef]
 
