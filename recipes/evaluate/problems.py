@@ -40,7 +40,7 @@ class Problem:
     id: str
     level: str  # "" where a suite has no levels
     row: Row
-    general: bool  # answers must accept inputs of other sizes, as the prompt of our own rows demands
+    general: bool  # answers must accept inputs of other sizes, as the row's own kernel does
     labels: tuple[str, ...] = ()  # further groups whose results are reported apart
 
     @property
@@ -68,11 +68,12 @@ def read_suite(
         seen = Seen.of(trainable(pairs))
         found = frozen(pairs, name, limit or PROBLEMS)
         return [
-            Problem(pair.id, "", pair, True, tuple(filter(None, (seen.label(pair), stratum(pair))))) for pair in found
+            Problem(pair.id, "", pair, pair.shape_general, tuple(filter(None, (seen.label(pair), stratum(pair)))))
+            for pair in found
         ]
     if name == "test":
         pairs = without_composed(split_of(load_pairs(source, held_out), "test"))
-        return [Problem(pair.id, "", pair, True) for pair in pairs][: limit or None]
+        return [Problem(pair.id, "", pair, pair.shape_general) for pair in pairs][: limit or None]
     if name == "embedded":
         entries = sorted(tomllib.loads(EMBEDDED.read_text()).items())[: limit or None]
         return [Problem(name, "", row_of_source(name, entry["code"], sandbox), True) for name, entry in entries]
