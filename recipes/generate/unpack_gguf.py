@@ -52,6 +52,7 @@ def unpack_gguf(file: Path, cache: Path) -> Path:
 
 def _write_model(file: Path, folder: Path) -> None:
     import gguf
+    import numpy as np
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorProcessor, get_gguf_hf_weights_map
@@ -68,19 +69,28 @@ def _write_model(file: Path, folder: Path) -> None:
     processor = TENSOR_PROCESSORS.get(config.model_type, TensorProcessor)(config=config.to_dict())
     names = get_gguf_hf_weights_map(model, processor)
 
-    def convert(tensor: Any, start: int) -> torch.Tensor:
-        return torch.tensor(gguf.dequantize(tensor.data[start : start + _ROWS], tensor.tensor_type)).bfloat16()
+    def convert(tensor: Any, whole: torch.Tensor, start: int) -> None:
+        part = gguf.dequantize(tensor.data[start : start + _ROWS], tensor.tensor_type)
+        whole[start : start + _ROWS] = torch.from_numpy(np.require(part, requirements="W"))
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        parts = {
-            tensor.name: [threads.submit(convert, tensor, start) for start in range(0, len(tensor.data), _ROWS)]
+    # Each thread computes alone: with threads of its own, it would wait for the others.
+    with ThreadPoolExecutor(os.cpu_count(), initializer=torch.set_num_threads, initargs=(1,)) as threads:
+        whole = {
+            tensor.name: torch.empty(tensor.shape[::-1].tolist(), dtype=torch.bfloat16)
             for tensor in tensors
             if tensor.name in names
         }
-        weights = {}
-        for name, futures in parts.items():
-            whole = torch.cat([future.result() for future in futures])
-            weights[names[name]] = processor.process(weights=whole, name=name).weights.contiguous()
+        parts = [
+            threads.submit(convert, tensor, whole[tensor.name], start)
+            for tensor in tensors
+            if tensor.name in names
+            for start in range(0, len(tensor.data), _ROWS)
+        ]
+        for part in parts:
+            part.result()
+    weights = {
+        names[name]: processor.process(weights=weight, name=name).weights.contiguous() for name, weight in whole.items()
+    }
     missing, _ = model.load_state_dict(weights, strict=False, assign=True)
     model.tie_weights()
     if unset := [name for name in missing if model.get_parameter(name).is_meta]:
