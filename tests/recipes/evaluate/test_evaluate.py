@@ -185,6 +185,19 @@ def test_the_test_suite_has_no_composed_modules(dataset: Path, tmp_path: Path) -
     assert found == {pair.id for pair in others}
 
 
+@pytest.mark.parametrize("suite", ["test", "modules"])
+@pytest.mark.parametrize("general", [True, False])
+def test_a_problem_asks_for_the_sizes_of_the_rows_own_kernel(
+    dataset: Path, tmp_path: Path, suite: str, general: bool
+) -> None:
+    rows = [replace(pair, shape_general=general) for pair in read_rows(dataset)]
+    write_rows(tmp_path, Path("data/pairs"), Pair, rows)
+    with Sandbox(SandboxSettings()) as sandbox:
+        problems = read_suite(suite, str(tmp_path), (), 0, sandbox)
+    assert {problem.general for problem in problems} == {general}
+    assert any("names are sizes that vary" in problem.chat[-1]["content"] for problem in problems) == general
+
+
 def test_long_prompts_are_left_out(dataset: Path, tiny_model: Path) -> None:
     model = LocalModel(str(tiny_model), EvaluationSection(), chat="chatml.jinja")
     with Sandbox(SandboxSettings()) as sandbox:
