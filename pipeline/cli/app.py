@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 DIGESTS = Path("build.digests")
 STATISTICS = Path("out/statistics.html")
+_FEW = 50  # mined modules: a smaller build names those that gave no pair
 
 app = typer.Typer(
     cls=Commands,
@@ -108,6 +109,11 @@ def dataset(
     with Progress(err) as progress:
         built = build(run, progress.watch, [*[BACKWARD] * backward, *VARIANTS * variants])
     typer.echo(built.summary())
+    if built.ran and built.products.mined <= _FEW:
+        from kernelquarry.pipeline.run.why import without_pair
+
+        for line in without_pair(run.root):
+            typer.echo(line)
     if built.ran and (pair := built.products.example) is not None:
         from kernelquarry.pipeline.report.show import render_example
 

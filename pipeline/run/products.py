@@ -39,13 +39,17 @@ class Products:
     benchmarks: tuple[str, ...]  # that modules were compared with
     example: Pair | None  # to show
 
+    @property
+    def mined(self) -> int:
+        """The number of modules that were mined."""
+        return next(line.kept for line in self.funnel if line.stage == "mine")
+
     def summary(self, did: str) -> str:
         """Four lines for the end of a build; `did` says which stages ran."""
-        mined = next(line for line in self.funnel if line.stage == "mine")
         splits = ", ".join(f"{n:,} {split}" for split, n in self.rows.items())
         pairs = counted(sum(self.rows.values()), "verified pair")
         return (
-            f"{pairs} ({splits}) of {counted(mined.kept, 'module')} mined; {did}\n"
+            f"{pairs} ({splits}) of {counted(self.mined, 'module')} mined; {did}\n"
             f"  against  {'; '.join(self.benchmarks) or 'no benchmark: see kernelquarry index-benchmarks'}\n"
             f"  dataset  {self.dataset}    load_dataset({str(self.dataset)!r}, 'pairs')\n"
             f"  report   {self.report}"

@@ -105,6 +105,15 @@ def why(root: Path, name: str) -> Iterator[str]:
         yield f"{len(found) - _SUBJECTS} more have that name: give one of them as package@revision/path:Class"
 
 
+def without_pair(root: Path) -> Iterator[str]:
+    """Lines about the classes of a finished run that gave no pair, if there are a few; else none."""
+    subjects = _read_subjects(root).values()
+    lost = sorted((each for each in subjects if each.file and not each.rows), key=lambda each: each.place)
+    if 0 < len(lost) <= _SUBJECTS:
+        yield f"{counted(len(lost), 'class')} gave no pair; kernelquarry why NAME --run {root} tells more:"
+        yield from (f"  {printable(each.name)}: {each.end}" for each in lost)
+
+
 def _advice(name: str, subjects: dict[str, Subject]) -> str:
     if close := difflib.get_close_matches(name, {each.name for each in subjects.values() if each.file}, 3):
         return f"similar are {', '.join(close)}"

@@ -53,6 +53,18 @@ def test_the_summary_tells_what_there_is_and_where(built: Built) -> None:
     ]
 
 
+def test_a_small_build_names_the_classes_without_a_pair(built: Built) -> None:
+    _, _, rest = built.ended.out.partition("gave no pair; kernelquarry why NAME --run ")
+    lost = [line.split(": ", 1) for line in rest.partition("\n\n")[0].splitlines()[1:]]
+    assert dict(lost) == {
+        "  Deep": "dropped by mine: syntax_error",
+        "  CopyOfScale": "dropped by deduplicate: duplicate_renamed",
+        "  Exits": "dropped by probe: no_workload",
+        "  Noise": "dropped by probe: random",
+        "  Old": "dropped by mine: syntax_error",
+    }
+
+
 def test_a_build_ends_with_a_pair_and_commands_that_run(built: Built, invoke: Callable[..., Ended]) -> None:
     _, _, end = built.ended.out.partition("one of the pairs:\n")
     shown, _, commands = end.partition("\ntry next:\n")
