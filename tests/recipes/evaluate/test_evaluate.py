@@ -187,7 +187,7 @@ def test_the_test_suite_has_no_composed_modules(dataset: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("suite", ["test", "modules"])
 @pytest.mark.parametrize("general", [True, False])
-def test_a_problem_asks_for_the_sizes_of_the_rows_own_kernel(
+def test_a_problem_demands_the_sizes_of_the_rows_own_kernel(
     dataset: Path, tmp_path: Path, suite: str, general: bool
 ) -> None:
     rows = [replace(pair, shape_general=general) for pair in read_rows(dataset)]
