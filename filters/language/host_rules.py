@@ -118,25 +118,22 @@ def _check_constant(file: Definitions, node: ast.Assign | ast.AnnAssign) -> Iter
 
 def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     kind = file.kind(node)
-    is_repeated = kind is Kind.LAYER and file.repeats(node)
-    if kind in (Kind.LAYER, Kind.OTHER) and not is_repeated:
+    if kind in (Kind.LAYER, Kind.OTHER) and not file.repeats(node):
         shown = ", ".join(map(ast.unparse, (*node.bases, *node.decorator_list, *(k.value for k in node.keywords))))
         yield node, f"a class of {shown}", "derive from torch.nn.Module, torch.autograd.Function or NamedTuple"
-    for decorator in node.decorator_list:
+    for decorator in () if file.repeats(node) else node.decorator_list:
         yield from _check_values(file, passed(decorator))
-    refused = tables.TAKEN | tables.MODULE_METHODS if kind in (Kind.MODULE, Kind.LAYER) else tables.TAKEN
+    refused = tables.TAKEN | tables.MODULE_METHODS if kind is Kind.MODULE else tables.TAKEN
     refused |= tables.CONTEXTS.names | file.source.imported.keys()  # decorators of the members behind them
     special = ("__init__", "__post_init__", "__constants__")
     names = [name for member in node.body for name, _ in bound_names(member)]
     for member in node.body:
         if isinstance(member, (ast.Assign, ast.AnnAssign)):
             yield from _check_constant(file, member)
-        elif not isinstance(member, (Function, ast.Pass)) and not _is_text(member):
+        elif not isinstance(member, (Function, ast.Pass)) and not _is_text(member) and not file.repeats(member):
             yield member, f"{named(member)} in a class", "define methods and constants"
         for name, _ in bound_names(member):
-            # PyTorch's layers call methods of their own, which another class must not replace.
-            replaces = is_repeated and name not in ("__init__", "forward") and not file.repeats(member)
-            if replaces or name in refused - CALLED or (name.startswith("__") and name not in special):
+            if name in refused - CALLED or (name.startswith("__") and name not in special):
                 yield member, f"a member {name} of a class", "name it otherwise"
             elif names.count(name) > 1:
                 yield member, f"another definition of {name}", "define each name once"

@@ -27,7 +27,7 @@ def repeated(candidate: Source, module: ast.Module) -> frozenset[int]:
     """Ids of the nodes of `candidate` that `module` has too, apart from annotations and the entry point's name.
 
     The nodes are statements, tests and iterables of compound statements, defaults of arguments, and classes, which
-    count by their names and bases.
+    count by their names, bases and decorators.
     """
     own = _Structures()
     known = {own.of_part(node) for node in _parts(module)}

@@ -106,16 +106,3 @@ def test_what_looks_names_up_stays_outside(statement: str) -> None:
 def test_a_call_of_forward_may_repeat_nothing(body: str, what: str) -> None:
     module = MODULE.replace("        self.act", f"        {body}\n        self.act")
     assert what in str(check(_code(body=body), module=module))
-
-
-def test_a_class_of_a_layer_replaces_no_method_of_it() -> None:
-    own = "    def append(self, layer):\n        return self\n\nclass ModelNew"
-    code = _code().replace("class ModelNew", own)
-    assert "a member append of a class" in str(check(code, module=MODULE))
-
-
-def test_a_class_with_two_bases_stays_outside() -> None:
-    mixin = "class Mixin:\n    pass\n\nclass {}(Mixin, nn.Module)"
-    module = MODULE.replace("class Model(nn.Module)", mixin.format("Model"))
-    code = _code().replace("class ModelNew(nn.Module)", mixin.format("ModelNew"))
-    assert "a class of Mixin, nn.Module" in str(check(code, module=module))
