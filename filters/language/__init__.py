@@ -10,8 +10,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from kernelquarry.pipeline.schema.parse_python import parse
-
 from ..lint.parsed_source import Source
 from .definitions import Definitions
 from .host_rules import check_host
@@ -33,19 +31,18 @@ class Outside:
         return f"{where}{self.what}" + (f" is outside of the language: {self.instead}" if self.instead else "")
 
 
-def check(code: str, arguments: str = "", module: str = "") -> Outside | None:
+def check(code: str, arguments: str = "") -> Outside | None:
     """The first construct in `code` that fails, or else the first outside of the language; None if there is neither.
 
     Args:
         arguments: source of the constructor's arguments, which may use what a constructor may.
-        module: source of the module that `code` is a candidate for. What a constructor repeats of it is allowed.
     """
     try:
         source = Source(code, arguments)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else 0
         return Outside(line, f"text that does not parse ({error})", "write one file of Python")
-    definitions = Definitions(source, parse(module) if module else None)
+    definitions = Definitions(source)
     found = [*check_host(definitions), *check_kernels(definitions)]
     every = (_outside(source, *each) for each in found)
     return min(every, key=lambda outside: (outside.instead != "", outside.line, outside.what), default=None)

@@ -52,14 +52,8 @@ class Body:
         inner._context, inner._sets_attributes = Context.CALL, False
         return inner
 
-    def _repeats(self, node: ast.AST) -> bool:
-        """True for a part of a constructor that the module has too."""
-        return self._context is Context.CONSTRUCTOR and self._file.repeats(node)
-
     def _statements(self, body: Iterable[ast.stmt]) -> Iterator[Found]:
         for node in body:
-            if self._repeats(node):
-                continue
             if type(node) in tables.STATEMENTS:
                 yield from self._statement(node)
             else:
@@ -89,10 +83,10 @@ class Body:
                 yield from self._expressions(filter(None, (node.value,)))
             case ast.For():
                 yield from self._target(node.target)
-                yield from () if self._repeats(node.iter) else self.expression(node.iter)
+                yield from self.expression(node.iter)
                 yield from self._statements((*node.body, *node.orelse))
             case ast.While() | ast.If():
-                yield from () if self._repeats(node.test) else self.expression(node.test)
+                yield from self.expression(node.test)
                 yield from self._statements((*node.body, *node.orelse))
             case ast.With():
                 for item in node.items:

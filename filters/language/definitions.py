@@ -9,7 +9,6 @@ from enum import Enum, auto
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from ..lint.parsed_source import Source, root
-from .repeated import repeated
 from .scopes import is_local
 
 Function = ast.FunctionDef
@@ -36,8 +35,7 @@ class Kind(Enum):
 class Definitions:
     """Functions, kernels and classes at the top of the file, and the names that it sets."""
 
-    def __init__(self, source: Source, module: ast.Module | None = None) -> None:
-        """`module`: the module that the file is a candidate for."""
+    def __init__(self, source: Source) -> None:
         self.source = source
         self.kernels = source.kernels
         body = source.tree.body
@@ -56,14 +54,9 @@ class Definitions:
         self.names = self.functions.keys() | self.classes.keys() | self.constants.keys() | self.kernels.keys()
         self.called = self._reach([*self._call_roots(), *self._values()])
         self.reached = self.called | self._reach([*self.classes.values()])
-        self._repeated = repeated(source, module) if module else frozenset[int]()
 
     def context(self, node: ast.AST) -> Context:
         return Context.CALL if id(node) in self.called else Context.CONSTRUCTOR
-
-    def repeats(self, node: ast.AST) -> bool:
-        """True for a part of the file that the module has too. What a call of forward runs is none."""
-        return id(node) in self._repeated and id(node) not in self.called
 
     def kind(self, node: ast.ClassDef) -> Kind:
         paths = [self.source.path(base) for base in node.bases]

@@ -33,8 +33,6 @@ class ModelNew(nn.Module):
   built-in functions.
 - Code under `if __name__ == "__main__"` is ignored.
 - Functions do not recurse. Defaults are constants.
-- A constructor, and what only constructors use, may repeat the module: its statements, base classes, defaults of
-  arguments and imports from `torch.nn`. What looks up names, such as `getattr`, is not allowed there either.
 - Classes derive from one of the bases below, or from a class of the file. Of the methods of `torch.nn.Module`, they
   override only `__init__`, `forward` and `extra_repr`. They define no other special method.
 """

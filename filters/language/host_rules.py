@@ -26,8 +26,7 @@ def check_host(file: Definitions) -> Iterator[Found]:
     methods = [member for node in file.classes.values() for member in node.body if isinstance(member, Function)]
     for node in file.classes.values():
         yield from _check_class(file, node)
-    own = [each for each in (*file.functions.values(), *methods) if not file.repeats(each)]
-    for function in own:
+    for function in (*file.functions.values(), *methods):
         for decorator in function.decorator_list:
             yield from check_decorator(file, decorator)
             yield from _check_values(file, passed(decorator))
@@ -50,10 +49,10 @@ def _check_file(file: Definitions) -> Iterator[Found]:
         if isinstance(node, ast.Try) and _tries_imports(node):
             choices = [*node.body, *(each for handler in node.handlers for each in handler.body)]
             for inner in choices:
-                yield from _check_import(file, inner)
+                yield from _check_import(inner)
             yield from _check_choices(node, [pair for inner in choices for pair in bound_names(inner)])
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from _check_import(file, node)
+            yield from _check_import(node)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             yield from _check_constant(file, node)
         elif isinstance(node, ast.Expr) and node.value in file.source.arguments:
@@ -93,16 +92,14 @@ def _check_choices(node: ast.Try, bound: list[tuple[str, str]]) -> Iterator[Foun
         yield node, f"a choice between definitions of {name}", "import the same function or module in each branch"
 
 
-def _check_import(file: Definitions, node: ast.AST) -> Iterator[Found]:
+def _check_import(node: ast.AST) -> Iterator[Found]:
     assert isinstance(node, (ast.Import, ast.ImportFrom))
-    if any(alias.name == "*" for alias in node.names):
-        yield node, "an import of *", "import names"
-    if file.repeats(node):
-        return
     modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
     for module in modules:
         if module not in tables.IMPORTS.names or (isinstance(node, ast.ImportFrom) and node.level):
             yield node, f"an import from {module}", "import torch, triton and what the language lists"
+    if any(alias.name == "*" for alias in node.names):
+        yield node, "an import of *", "import names"
 
 
 def _check_constant(file: Definitions, node: ast.Assign | ast.AnnAssign) -> Iterator[Found]:
@@ -112,16 +109,16 @@ def _check_constant(file: Definitions, node: ast.Assign | ast.AnnAssign) -> Iter
         yield node, f"an assignment to {ast.unparse(targets[0])}", "set names at the top of a file"
     if isinstance(node, ast.AnnAssign):
         yield from check_annotation(node.annotation)
-    if node.value is not None and not file.source.renames_module(node) and not file.repeats(node):
+    if node.value is not None and not file.source.renames_module(node):
         yield from _check_values(file, [node.value])
 
 
 def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     kind = file.kind(node)
-    if kind in (Kind.LAYER, Kind.OTHER) and not file.repeats(node):
+    if kind in (Kind.LAYER, Kind.OTHER):
         shown = ", ".join(map(ast.unparse, (*node.bases, *node.decorator_list, *(k.value for k in node.keywords))))
         yield node, f"a class of {shown}", "derive from torch.nn.Module, torch.autograd.Function or NamedTuple"
-    for decorator in () if file.repeats(node) else node.decorator_list:
+    for decorator in node.decorator_list:
         yield from _check_values(file, passed(decorator))
     refused = tables.TAKEN | tables.MODULE_METHODS if kind is Kind.MODULE else tables.TAKEN
     refused |= tables.CONTEXTS.names | file.source.imported.keys()  # decorators of the members behind them
@@ -130,7 +127,7 @@ def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     for member in node.body:
         if isinstance(member, (ast.Assign, ast.AnnAssign)):
             yield from _check_constant(file, member)
-        elif not isinstance(member, (Function, ast.Pass)) and not _is_text(member) and not file.repeats(member):
+        elif not isinstance(member, (Function, ast.Pass)) and not _is_text(member):
             yield member, f"{named(member)} in a class", "define methods and constants"
         for name, _ in bound_names(member):
             if name in refused - CALLED or (name.startswith("__") and name not in special):
@@ -141,7 +138,7 @@ def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
 
 def _check_signature(file: Definitions, node: Function) -> Iterator[Found]:
     for default in defaults(node):
-        if not file.is_constant(default) and not file.repeats(default):
+        if not file.is_constant(default):
             yield default, f"a default that is no constant, {ast.unparse(default)}", "use None or a constant"
     taken, owner = node.args, file.owner(node)
     if taken.kwarg and owner and owner.name == CANDIDATE_ENTRY_POINT and node.name == "forward":

@@ -104,7 +104,7 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
     """
     if not code:
         return Judgement("")
-    if rejection := source_rejection(code, original.init_args, original.extern_ops, original.python_code):
+    if rejection := source_rejection(code, original.init_args, original.extern_ops):
         return Judgement(code, reason=rejection[0], evidence=rejection[1], ran=False)
     pure = replace(
         original,

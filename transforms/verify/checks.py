@@ -109,7 +109,7 @@ def _read_source(verification: Verification) -> None:
             raise Rejected(Reason.OUTSIDE_LANGUAGE, str(outside))
         return
     operators = task.extern_ops if task.purity is Purity.MIXED else ()
-    if found := source_rejection(task.triton_code, task.init_args, operators, task.python_code):
+    if found := source_rejection(task.triton_code, task.init_args, operators):
         raise Rejected(*found)
 
 

@@ -62,7 +62,7 @@ def narrow_claim(
     try:
         if planned != calls:  # the planner has seen a part of the others
             calls, planner = planned, Planner(Source(task.triton_code), reply.snapshot)
-        narrowed = claim(task.triton_code, task.init_args, task.python_code, reply.snapshot, calls, planner)
+        narrowed = claim(task.triton_code, task.init_args, reply.snapshot, calls, planner)
     except Unfaithful as error:
         return Narrowed(task.triton_code, (f"not narrowed: {error}",))
     if narrowed.code == task.triton_code:

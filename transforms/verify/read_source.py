@@ -12,21 +12,18 @@ _NO_FILE = frozenset((Rule.UNPARSABLE, Rule.NO_ENTRY))  # findings in a text tha
 _EVIDENCE = 500  # characters
 
 
-def source_rejection(
-    code: str, init_args: str = "", extern_ops: Collection[str] = (), module: str = ""
-) -> tuple[Reason, str] | None:
+def source_rejection(code: str, init_args: str = "", extern_ops: Collection[str] = ()) -> tuple[Reason, str] | None:
     """The reason to reject a source without running it, with the evidence; None if there is none.
 
     Args:
         init_args: source of the constructor's arguments.
         extern_ops: operators of PyTorch that a mixed candidate declares.
-        module: source of the module, whose constructors the candidate may repeat.
     """
     findings = lint(code, extern_ops)
     evidence = _described(findings)[:_EVIDENCE]
     if _NO_FILE & {finding.rule for finding in findings}:
         return Reason.NO_CODE, evidence
-    if outside := check(code, init_args, module):
+    if outside := check(code, init_args):
         reason = Reason.OUTSIDE_LANGUAGE if outside.instead else Reason.DOES_NOT_RUN
         return reason, str(outside)[:_EVIDENCE]
     return (Reason.OUTPUT_NOT_FROM_KERNEL, evidence) if findings else None

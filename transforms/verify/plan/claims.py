@@ -40,13 +40,10 @@ class Narrowed:
     notes: tuple[str, ...] = ()
 
 
-def claim(
-    code: str, arguments: str, module: str, snapshot: Any, calls: Sequence[PlannedCall], planner: Planner
-) -> Narrowed:
+def claim(code: str, arguments: str, snapshot: Any, calls: Sequence[PlannedCall], planner: Planner) -> Narrowed:
     """The text of a candidate that claims what these calls took, all of which were verified.
 
     Args:
-        module: source of the module that it is a candidate for.
         planner: of the text; it may have planned some of the calls, and no others.
 
     Raises:
@@ -57,7 +54,7 @@ def claim(
     narrowed = narrow(code, arguments, planner.evaluator)
     if narrowed.code == code:
         return narrowed
-    if outside := check(narrowed.code, arguments, module):
+    if outside := check(narrowed.code, arguments):
         raise Unfaithful(f"the narrowed text: {outside}")
     try:
         again = Planner(Source(narrowed.code), snapshot)
