@@ -245,9 +245,10 @@ class Body:
             return
         parent, kind = self._parents[node], self._file.kind(self._file.classes[node.id])
         called = isinstance(parent, ast.Call) and parent.func is node
-        if kind is Kind.MODULE and self._context is Context.CONSTRUCTOR and isinstance(parent, ast.Call):
+        is_module = kind in (Kind.MODULE, Kind.LAYER)
+        if is_module and self._context is Context.CONSTRUCTOR and isinstance(parent, ast.Call):
             return  # called, or an argument of a function that makes layers
-        if called and kind is Kind.MODULE and self._context is Context.CALL:
+        if called and is_module and self._context is Context.CALL:
             yield node, f"a module {node.id} that is made in a call", "make it in the constructor"
         elif kind is Kind.AUTOGRAD and not (isinstance(parent, ast.Attribute) and parent.attr == "apply"):
             yield node, f"the function {node.id} without apply", f"call {node.id}.apply"
@@ -262,12 +263,17 @@ class Body:
         if tables.is_listed(path):
             return
         head, _, last = path.rpartition(".")
-        layer = head in ("torch.nn", "torch.nn.parameter") and last[:1].isupper()
+        parameter = head in ("torch.nn", "torch.nn.parameter") and last[:1].isupper()
         fills = head == "torch.nn.init" and (last.endswith("_") or "calculate" in last)
-        if not (layer or fills or path in tables.CONSTRUCTOR.names):
+        if not (tables.is_layer(path) or parameter or fills or path in tables.CONSTRUCTOR.names):
             yield node, f"the module {path} as a value" if path in tables.IMPORTS.names else path, _NAMES
-        elif self._context is Context.CALL:
+        elif self._context is Context.CALL and not self._is_in_table(node, path):
             yield node, path, "use it in the constructor"
+
+    def _is_in_table(self, node: ast.expr, path: str) -> bool:
+        """True for the class of a layer as a value in a constant of the file."""
+        called = getattr(self._parents[node], "func", None) is node
+        return tables.is_layer(path) and self._function is None and not called
 
     def _attribute(self, node: ast.Attribute) -> Iterator[Found]:
         if path := self._path(node):
@@ -297,7 +303,8 @@ class Body:
         if name.startswith("_"):
             own = of_class or (isinstance(owner, ast.Name) and owner.id in ("self", "cls"))
             return own and name in self._members and not _is_special(name)
-        if isinstance(owner, ast.Name) and owner.id == self._self and self._context is Context.CALL and not of_class:
+        is_self = isinstance(owner, ast.Name) and owner.id == self._self and not of_class
+        if is_self and self._context is Context.CALL and self._kind is not Kind.LAYER:
             return name in self._members or name == "training" or self._kind is not Kind.MODULE
         known = tables.LAYER_ATTRIBUTES.names | self._members
         if self._context is Context.CONSTRUCTOR:

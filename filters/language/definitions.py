@@ -9,6 +9,7 @@ from enum import Enum, auto
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from ..lint.parsed_source import Source, root
+from . import tables
 from .scopes import is_local
 
 Function = ast.FunctionDef
@@ -28,7 +29,7 @@ class Kind(Enum):
     MODULE = auto()
     AUTOGRAD = auto()
     RECORD = auto()  # a named tuple, a dataclass, or a class without bases
-    LAYER = auto()  # derived from a layer of `torch.nn`, as in lowered rows: outside of the language
+    LAYER = auto()  # derived from a layer of `torch.nn`
     OTHER = auto()  # outside of the language
 
 
@@ -74,7 +75,7 @@ class Definitions:
             "typing.NamedTuple": Kind.RECORD,
         }
         kinds |= dict.fromkeys(("torch.autograd.Function", "torch.autograd.function.Function"), Kind.AUTOGRAD)
-        is_layer = paths[0].startswith("torch.nn.") and not decorators
+        is_layer = tables.is_layer(paths[0]) and not decorators
         return kinds.get(paths[0], Kind.LAYER if is_layer else Kind.OTHER)
 
     def path(self, node: ast.AST) -> str:

@@ -33,7 +33,8 @@ class ModelNew(nn.Module):
   built-in functions.
 - Code under `if __name__ == "__main__"` is ignored.
 - Functions do not recurse. Defaults are constants.
-- Classes derive from one of the bases below, or from a class of the file. Of the methods of `torch.nn.Module`, they
+- Classes derive from one of the bases below, from a layer of `torch.nn`, or from a class of the file. A class that
+  derives from a layer defines only `__init__` and `forward`. Of the methods of `torch.nn.Module`, they
   override only `__init__`, `forward` and `extra_repr`. They define no other special method.
 """
 _RULES = """## Rules on the host code

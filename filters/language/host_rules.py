@@ -96,7 +96,8 @@ def _check_import(node: ast.AST) -> Iterator[Found]:
     assert isinstance(node, (ast.Import, ast.ImportFrom))
     modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
     for module in modules:
-        if module not in tables.IMPORTS.names or (isinstance(node, ast.ImportFrom) and node.level):
+        is_listed = module in tables.IMPORTS.names or f"{module}.".startswith("torch.nn.modules.")
+        if not is_listed or (isinstance(node, ast.ImportFrom) and node.level):
             yield node, f"an import from {module}", "import torch, triton and what the language lists"
     if any(alias.name == "*" for alias in node.names):
         yield node, "an import of *", "import names"
@@ -115,12 +116,16 @@ def _check_constant(file: Definitions, node: ast.Assign | ast.AnnAssign) -> Iter
 
 def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     kind = file.kind(node)
-    if kind in (Kind.LAYER, Kind.OTHER):
+    if kind is Kind.OTHER:
         shown = ", ".join(map(ast.unparse, (*node.bases, *node.decorator_list, *(k.value for k in node.keywords))))
-        yield node, f"a class of {shown}", "derive from torch.nn.Module, torch.autograd.Function or NamedTuple"
+        yield (
+            node,
+            f"a class of {shown}",
+            "derive from torch.nn.Module, a layer of torch.nn, torch.autograd.Function or NamedTuple",
+        )
     for decorator in node.decorator_list:
         yield from _check_values(file, passed(decorator))
-    refused = tables.TAKEN | tables.MODULE_METHODS if kind is Kind.MODULE else tables.TAKEN
+    refused = tables.TAKEN | tables.MODULE_METHODS if kind in (Kind.MODULE, Kind.LAYER) else tables.TAKEN
     refused |= tables.CONTEXTS.names | file.source.imported.keys()  # decorators of the members behind them
     special = ("__init__", "__post_init__", "__constants__")
     names = [name for member in node.body for name, _ in bound_names(member)]
@@ -130,7 +135,9 @@ def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
         elif not isinstance(member, (Function, ast.Pass)) and not _is_text(member):
             yield member, f"{named(member)} in a class", "define methods and constants"
         for name, _ in bound_names(member):
-            if name in refused - CALLED or (name.startswith("__") and name not in special):
+            # A layer calls methods of its own, and no class may replace these.
+            replaces = kind is Kind.LAYER and name not in ("__init__", "forward")
+            if replaces or name in refused - CALLED or (name.startswith("__") and name not in special):
                 yield member, f"a member {name} of a class", "name it otherwise"
             elif names.count(name) > 1:
                 yield member, f"another definition of {name}", "define each name once"

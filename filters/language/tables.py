@@ -174,6 +174,7 @@ BASES = Group(
     "base classes",
     _names("torch.nn.Module typing.NamedTuple torch.autograd.Function torch.autograd.function.Function"),
 )
+NO_LAYERS = _names("Buffer Parameter UninitializedBuffer UninitializedParameter")  # of torch.nn
 # What a row with operators of its own may use, in torch and as methods; other rows compute in kernels alone.
 OPERATORS = Group("operators of PyTorch", COMPUTING_TENSORS | FUNCTIONS)
 NO_OPERATORS = _names("boolean_dispatch handle_torch_function importlib math sys torch utils warnings")  # in functional
@@ -185,7 +186,9 @@ CONSTRUCTOR = Group(  # with layers, parameters, and the functions of torch.nn.i
         "torch",
         "Generator arange as_tensor bernoulli complex eye hann_window hamming_window linspace logspace manual_seed "
         "meshgrid multinomial normal polar rand randint randn randperm repeat_interleave tensor",
-    ),
+    )
+    | _of("numbers", "Integral Number Real")
+    | _of("collections.abc", "Iterable Sequence"),
 )
 EXCEPTIONS = Group(
     "exceptions to raise",
@@ -201,6 +204,13 @@ def is_listed(path: str) -> bool:
     operator = head == "torch" and last.removesuffix("_") in OPERATORS.names | METHODS.names
     functional = head == "torch.nn.functional" and last[:1].islower() and last not in NO_OPERATORS
     return operator or functional or any(path in group.names or f"{head}.*" in group.names for group in GROUPS)
+
+
+def is_layer(path: str) -> bool:
+    """True for the path of a layer of `torch.nn`, or of a base class of some."""
+    head, _, last = path.rpartition(".")
+    within = head == "torch.nn" or head.startswith("torch.nn.modules.")
+    return within and last.lstrip("_")[:1].isupper() and last not in NO_LAYERS
 
 
 def is_tensor_attribute(name: str) -> bool:

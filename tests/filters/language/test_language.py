@@ -55,6 +55,14 @@ class ModelNew(nn.Module):
         return out
 """
 
+LAYER = """
+class Block(nn.Sequential):
+    def __init__(self, *layers):
+        super().__init__(*layers)
+
+    def forward(self, x):
+        return self.weight if x is None else x
+"""
 MOVED = """
 try:
     from triton.language.extra.libdevice import erf
@@ -136,6 +144,10 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
             "top": "class Block(nn.Module):\n    def fill(self):\n        self.count = 1",
             "init": "self.apply(self.fill)",
         },
+        {"top": LAYER, "init": "self.layers.append(Block(nn.Linear(3, 3)))"},
+        {"top": f"from torch.nn.modules.conv import _ConvNd\n{LAYER.replace('nn.Sequential', '_ConvNd')}"},
+        {"top": "ACTS = {'relu': nn.ReLU, 'gelu': nn.GELU}", "init": "self.act = ACTS['relu']()"},
+        {"top": "import numbers", "init": "self.count = 1 if isinstance(self.sizes, numbers.Integral) else 2"},
         {"top": MOVED},
         {"top": "try:\n    import math as m\nexcept ImportError:\n    import math as m"},
         {"top": "if __name__ == '__main__':\n    print(eval('1'))"},
@@ -298,6 +310,14 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"body": "p = torch.cuda.get_device_properties(0)"}, "properties of the GPU as a value"),
         ({"body": "torch.set_grad_enabled(False)"}, "torch.set_grad_enabled"),
         ({"body": "layer = nn.Linear(3, 3)"}, "torch.nn.Linear"),
+        ({"top": LAYER, "body": "layer = Block()"}, "a module Block that is made in a call"),
+        ({"top": f"{LAYER}\n    def append(self, layer):\n        return self"}, "a member append of a class"),
+        ({"top": f"{LAYER}\n    extend = None"}, "a member extend of a class"),
+        ({"top": LAYER.replace("nn.Sequential", "nn.Parameter")}, "a class of nn.Parameter"),
+        ({"top": LAYER.replace("nn.Sequential", "nn.Sequential, nn.Module")}, "a class of nn.Sequential, nn.Module"),
+        ({"top": LAYER, "body": "y = self.layers[0]._get_name()"}, "the attribute _get_name"),
+        ({"top": "ACT = nn.ReLU()"}, "torch.nn.ReLU"),
+        ({"top": "act = lambda: nn.ReLU()"}, "torch.nn.ReLU"),
         ({"body": "other = ModelNew()"}, "torch.nn.Parameter"),
         ({"kernel": "n = made"}, "the global made"),
         ({"kernel": "n = tl.inline_asm_elementwise('', '', [value], tl.int32, True, 1)"}, "inline_asm_elementwise"),
