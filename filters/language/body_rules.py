@@ -263,9 +263,9 @@ class Body:
         if tables.is_listed(path):
             return
         head, _, last = path.rpartition(".")
-        parameter = head in ("torch.nn", "torch.nn.parameter") and last[:1].isupper()
+        layer = head in ("torch.nn", "torch.nn.parameter") and last[:1].isupper()
         fills = head == "torch.nn.init" and (last.endswith("_") or "calculate" in last)
-        if not (tables.is_layer(path) or parameter or fills or path in tables.CONSTRUCTOR.names):
+        if not (layer or fills or path in tables.CONSTRUCTOR.names):
             yield node, f"the module {path} as a value" if path in tables.IMPORTS.names else path, _NAMES
         elif self._context is Context.CALL and not self._is_in_table(node, path):
             yield node, path, "use it in the constructor"
@@ -273,7 +273,7 @@ class Body:
     def _is_in_table(self, node: ast.expr, path: str) -> bool:
         """True for the class of a layer as a value in a constant of the file."""
         called = getattr(self._parents[node], "func", None) is node
-        return tables.is_layer(path) and self._function is None and not called
+        return path in tables.LAYERS.names and self._function is None and not called
 
     def _attribute(self, node: ast.Attribute) -> Iterator[Found]:
         if path := self._path(node):

@@ -75,7 +75,7 @@ class Definitions:
             "typing.NamedTuple": Kind.RECORD,
         }
         kinds |= dict.fromkeys(("torch.autograd.Function", "torch.autograd.function.Function"), Kind.AUTOGRAD)
-        is_layer = tables.is_layer(paths[0]) and not decorators
+        is_layer = paths[0] in tables.LAYERS.names and not decorators
         return kinds.get(paths[0], Kind.LAYER if is_layer else Kind.OTHER)
 
     def path(self, node: ast.AST) -> str:

@@ -33,8 +33,8 @@ class ModelNew(nn.Module):
   built-in functions.
 - Code under `if __name__ == "__main__"` is ignored.
 - Functions do not recurse. Defaults are constants.
-- Classes derive from one of the bases below, from a layer of `torch.nn`, or from a class of the file. A class that
-  derives from a layer defines only `__init__` and `forward`. Of the methods of `torch.nn.Module`, they
+- Classes derive from one of the bases below, from a listed layer, or from a class of the file. A class that derives
+  from a layer defines only `__init__` and `forward`. Of the methods of `torch.nn.Module`, they
   override only `__init__`, `forward` and `extra_repr`. They define no other special method.
 """
 _RULES = """## Rules on the host code
@@ -57,7 +57,7 @@ constants of the file, and call `triton.language`, `triton.language.math`, `libd
 
 def describe() -> str:
     """The documentation page, as Markdown."""
-    parts = [_PAGE, _table([tables.IMPORTS, tables.BASES, tables.CONTEXTS, tables.EXCEPTIONS])]
+    parts = [_PAGE, _table([tables.IMPORTS, tables.BASES, tables.LAYERS, tables.CONTEXTS, tables.EXCEPTIONS])]
     statements = ", ".join(tables.STATEMENTS.values())
     expressions = ", ".join(tables.EXPRESSIONS.values())
     parts += [f"## Host code\n\n- **Statements**: {statements}.\n- **Expressions**: {expressions}.\n"]

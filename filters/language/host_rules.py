@@ -96,8 +96,7 @@ def _check_import(node: ast.AST) -> Iterator[Found]:
     assert isinstance(node, (ast.Import, ast.ImportFrom))
     modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
     for module in modules:
-        is_listed = module in tables.IMPORTS.names or f"{module}.".startswith("torch.nn.modules.")
-        if not is_listed or (isinstance(node, ast.ImportFrom) and node.level):
+        if module not in tables.IMPORTS.names or (isinstance(node, ast.ImportFrom) and node.level):
             yield node, f"an import from {module}", "import torch, triton and what the language lists"
     if any(alias.name == "*" for alias in node.names):
         yield node, "an import of *", "import names"

@@ -174,7 +174,19 @@ BASES = Group(
     "base classes",
     _names("torch.nn.Module typing.NamedTuple torch.autograd.Function torch.autograd.function.Function"),
 )
-NO_LAYERS = _names("Buffer Parameter UninitializedBuffer UninitializedParameter")  # of torch.nn
+# Layers that a class may derive from. Lazy ones are none of them: in a call, they run a hook and change their class.
+LAYERS = Group(
+    "layers to derive from",
+    _of(
+        "torch.nn",
+        "AvgPool1d AvgPool2d AvgPool3d BatchNorm1d BatchNorm2d BatchNorm3d CELU ConstantPad1d ConstantPad2d "
+        "ConstantPad3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d CrossEntropyLoss Dropout "
+        "Dropout2d ELU Embedding Flatten GELU GLU GroupNorm Hardsigmoid Hardswish Hardtanh HuberLoss Identity "
+        "InstanceNorm1d InstanceNorm2d InstanceNorm3d L1Loss LayerNorm LeakyReLU Linear LogSigmoid LogSoftmax MSELoss "
+        "MaxPool1d MaxPool2d MaxPool3d Mish ModuleDict ModuleList NLLLoss PReLU PixelShuffle RMSNorm ReLU ReLU6 SELU "
+        "Sequential SiLU Sigmoid SmoothL1Loss Softmax Softplus Softsign Tanh Upsample",
+    ),
+)
 # What a row with operators of its own may use, in torch and as methods; other rows compute in kernels alone.
 OPERATORS = Group("operators of PyTorch", COMPUTING_TENSORS | FUNCTIONS)
 NO_OPERATORS = _names("boolean_dispatch handle_torch_function importlib math sys torch utils warnings")  # in functional
@@ -204,13 +216,6 @@ def is_listed(path: str) -> bool:
     operator = head == "torch" and last.removesuffix("_") in OPERATORS.names | METHODS.names
     functional = head == "torch.nn.functional" and last[:1].islower() and last not in NO_OPERATORS
     return operator or functional or any(path in group.names or f"{head}.*" in group.names for group in GROUPS)
-
-
-def is_layer(path: str) -> bool:
-    """True for the path of a layer of `torch.nn`, or of a base class of some."""
-    head, _, last = path.rpartition(".")
-    within = head == "torch.nn" or head.startswith("torch.nn.modules.")
-    return within and last.lstrip("_")[:1].isupper() and last not in NO_LAYERS
 
 
 def is_tensor_attribute(name: str) -> bool:
