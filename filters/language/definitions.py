@@ -9,7 +9,6 @@ from enum import Enum, auto
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from ..lint.parsed_source import Source, root
-from . import tables
 from .scopes import is_local
 
 Function = ast.FunctionDef
@@ -29,7 +28,7 @@ class Kind(Enum):
     MODULE = auto()
     AUTOGRAD = auto()
     RECORD = auto()  # a named tuple, a dataclass, or a class without bases
-    LAYER = auto()  # derived from a layer of `torch.nn`
+    LAYER = auto()  # derived from a layer of `torch.nn`, as in lowered rows; candidates derive from listed ones
     OTHER = auto()  # outside of the language
 
 
@@ -75,7 +74,7 @@ class Definitions:
             "typing.NamedTuple": Kind.RECORD,
         }
         kinds |= dict.fromkeys(("torch.autograd.Function", "torch.autograd.function.Function"), Kind.AUTOGRAD)
-        is_layer = paths[0] in tables.LAYERS.names and not decorators
+        is_layer = paths[0].startswith("torch.nn.") and not decorators
         return kinds.get(paths[0], Kind.LAYER if is_layer else Kind.OTHER)
 
     def path(self, node: ast.AST) -> str:

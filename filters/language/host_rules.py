@@ -115,13 +115,10 @@ def _check_constant(file: Definitions, node: ast.Assign | ast.AnnAssign) -> Iter
 
 def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     kind = file.kind(node)
-    if kind is Kind.OTHER:
+    paths = {file.source.path(base) for base in node.bases} - {""}
+    if kind is Kind.OTHER or (kind is Kind.LAYER and not paths <= tables.LAYERS.names):
         shown = ", ".join(map(ast.unparse, (*node.bases, *node.decorator_list, *(k.value for k in node.keywords))))
-        yield (
-            node,
-            f"a class of {shown}",
-            "derive from torch.nn.Module, a layer of torch.nn, torch.autograd.Function or NamedTuple",
-        )
+        yield node, f"a class of {shown}", "derive from torch.nn.Module, or from another base that the language lists"
     for decorator in node.decorator_list:
         yield from _check_values(file, passed(decorator))
     refused = tables.TAKEN | tables.MODULE_METHODS if kind in (Kind.MODULE, Kind.LAYER) else tables.TAKEN

@@ -199,18 +199,22 @@ def test_a_tuner_selects_by_trial_and_keeps_its_selection() -> None:
     assert "BLOCK=64" in logged(65, 2) and "EVEN=False" in logged(65, 2)
 
 
+_LINEAR = {"class": "torch.nn.Linear", "attributes": [["weight", {"tensor": 0}], ["bias", None]], "layers": []}
+_WEIGHT = {
+    "tensors": [{"storage": 0, "dtype": "float32", "shape": [7, 5], "strides": [5, 1], "offset": 0, "host": False}],
+    "storages": [140],
+}
+
+
 def test_state_comes_from_the_snapshot() -> None:
     snapshot: dict[str, Any] = {
         "root": 0,
         "modules": [
             {"class": "ModelNew", "attributes": [["proj", {"module": 1}], ["eps", {"float": "0x1p-3"}]],
              "layers": ["proj"]},
-            {"class": "torch.nn.Linear", "attributes": [["weight", {"tensor": 0}], ["bias", None]], "layers": []},
+            _LINEAR,
         ],
-        "tensors": [
-            {"storage": 0, "dtype": "float32", "shape": [7, 5], "strides": [5, 1], "offset": 0, "host": False}
-        ],
-        "storages": [140],
+        **_WEIGHT,
         "entries": [["proj.weight", 0]],
     }  # fmt: skip
     plan = plan_of("copy[(1,)](x, self.proj.weight, 0, self.eps)\nreturn self.proj(x)", snapshot=snapshot)
@@ -238,21 +242,19 @@ def test_memory_is_only_metadata() -> None:
     assert plan.storages[1].size_bytes == 1 << 42 and before.item() == 0
 
 
-def test_classes_derived_from_layers_hold_state_and_run_nothing() -> None:
+@pytest.mark.parametrize("base", ["nn.Sequential", "nn.LSTM"])  # candidates of models may derive from the first alone
+def test_classes_derived_from_layers_hold_state_and_run_nothing(base: str) -> None:
     snapshot: dict[str, Any] = {
         "root": 0,
         "modules": [
             {"class": "ModelNew", "attributes": [["parts", {"module": 1}]], "layers": ["parts"]},
             {"class": "Parts", "attributes": [["0", {"module": 2}]], "layers": ["0"]},
-            {"class": "torch.nn.Linear", "attributes": [["weight", {"tensor": 0}], ["bias", None]], "layers": []},
+            _LINEAR,
         ],
-        "tensors": [
-            {"storage": 0, "dtype": "float32", "shape": [7, 5], "strides": [5, 1], "offset": 0, "host": False}
-        ],
-        "storages": [140],
+        **_WEIGHT,
         "entries": [["parts.0.weight", 0]],
     }  # fmt: skip
-    head = _HEAD.replace("class ModelNew", "class Parts(nn.Sequential):\n    pass\n\n\nclass ModelNew")
+    head = _HEAD.replace("class ModelNew", f"class Parts({base}):\n    pass\n\n\nclass ModelNew")
     body = 'copy[(1,)](x, self.parts.get_submodule("0").weight, 0)\nreturn x'
     plan = plan_of(body, head=head, snapshot=snapshot)
     assert "out=float32(state parts.0.weight, [7, 5], [5, 1], 0)" in plan.launch_log()[0]
