@@ -244,7 +244,7 @@ class Body:
         if node in self._source.arguments:
             return
         parent, kind = self._parents[node], self._file.kind(self._file.classes[node.id])
-        called = isinstance(parent, ast.Call) and parent.func is node
+        called = self._is_called(node)
         is_module = kind in (Kind.MODULE, Kind.LAYER)
         if is_module and self._context is Context.CONSTRUCTOR and isinstance(parent, ast.Call):
             return  # called, or an argument of a function that makes layers
@@ -267,13 +267,15 @@ class Body:
         fills = head == "torch.nn.init" and (last.endswith("_") or "calculate" in last)
         if not (layer or fills or path in tables.CONSTRUCTOR.names):
             yield node, f"the module {path} as a value" if path in tables.IMPORTS.names else path, _NAMES
-        elif self._context is Context.CALL and not self._is_in_table(node, path):
+        elif self._context is Context.CALL and not self._is_layer_in_constant(node, path):
             yield node, path, "use it in the constructor"
 
-    def _is_in_table(self, node: ast.expr, path: str) -> bool:
-        """True for the class of a layer as a value in a constant of the file."""
-        called = getattr(self._parents[node], "func", None) is node
-        return path in tables.LAYERS.names and self._function is None and not called
+    def _is_called(self, node: ast.expr) -> bool:
+        return getattr(self._parents[node], "func", None) is node
+
+    def _is_layer_in_constant(self, node: ast.expr, path: str) -> bool:
+        """True for a listed layer that a constant of the file names, without making one."""
+        return path in tables.LAYERS.names and self._function is None and not self._is_called(node)
 
     def _attribute(self, node: ast.Attribute) -> Iterator[Found]:
         if path := self._path(node):
@@ -283,7 +285,7 @@ class Body:
         made = self._path(owner.func) if isinstance(owner, ast.Call) else ""
         if isinstance(owner, ast.Name) and owner.id in self._file.kernels and not self._is_local(owner):
             yield node, f"an attribute of the kernel {owner.id}", "launch it"
-        elif name in tables.LIST_CHANGES and getattr(self._parents[node], "func", None) is not node:
+        elif name in tables.LIST_CHANGES and not self._is_called(node):
             yield node, f"{ast.unparse(node)} as a value", "call it"
         elif made in _GPU_PROPERTIES and name not in tables.GPU_ATTRIBUTES:
             yield node, f"the GPU's {name}", "use multi_processor_count"

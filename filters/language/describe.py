@@ -33,9 +33,10 @@ class ModelNew(nn.Module):
   built-in functions.
 - Code under `if __name__ == "__main__"` is ignored.
 - Functions do not recurse. Defaults are constants.
-- Classes derive from one of the bases below, from a listed layer, or from a class of the file. A class that derives
-  from a layer defines only `__init__` and `forward`. Of the methods of `torch.nn.Module`, they
-  override only `__init__`, `forward` and `extra_repr`. They define no other special method.
+- Classes derive from one of the bases or layers below, or from a class of the file. Of the methods of
+  `torch.nn.Module`, they override only `__init__`, `forward` and `extra_repr`. They define no other special method.
+  Classes that derive from a layer define only `__init__` and `forward`.
+- Constants of the file may name the layers below, but make none.
 """
 _RULES = """## Rules on the host code
 
