@@ -73,23 +73,20 @@ def _write_model(file: Path, folder: Path) -> None:
         part = gguf.dequantize(tensor.data[start : start + _ROWS], tensor.tensor_type)
         whole[start : start + _ROWS] = torch.from_numpy(np.require(part, requirements="W"))
 
-    # Each thread computes alone: with threads of its own, it would wait for the others.
+    wanted = [tensor for tensor in tensors if tensor.name in names]
+    # Each thread computes alone: by default, PyTorch starts as many threads again in each of them.
     with ThreadPoolExecutor(os.cpu_count(), initializer=torch.set_num_threads, initargs=(1,)) as threads:
-        whole = {
-            tensor.name: torch.empty(tensor.shape[::-1].tolist(), dtype=torch.bfloat16)
-            for tensor in tensors
-            if tensor.name in names
-        }
+        converted = {tensor.name: torch.empty(tensor.shape[::-1].tolist(), dtype=torch.bfloat16) for tensor in wanted}
         parts = [
-            threads.submit(convert, tensor, whole[tensor.name], start)
-            for tensor in tensors
-            if tensor.name in names
+            threads.submit(convert, tensor, converted[tensor.name], start)
+            for tensor in wanted
             for start in range(0, len(tensor.data), _ROWS)
         ]
         for part in parts:
             part.result()
     weights = {
-        names[name]: processor.process(weights=weight, name=name).weights.contiguous() for name, weight in whole.items()
+        names[name]: processor.process(weights=weight, name=name).weights.contiguous()
+        for name, weight in converted.items()
     }
     missing, _ = model.load_state_dict(weights, strict=False, assign=True)
     model.tie_weights()
