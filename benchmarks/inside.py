@@ -24,6 +24,7 @@ from typing import Any
 from figures import ROOT, record
 
 from kernelquarry.filters.language import check
+from kernelquarry.filters.language.unused import without_unused
 from kernelquarry.pipeline.schema.errors import UserError
 
 SOURCES = ROOT / "benchmarks" / "inside_sources.json"
@@ -41,6 +42,7 @@ class AnswerSource:
     reader: str  # a key of READERS
     right: str  # how the repository records that an answer is right
     count: int  # right answers
+    entry: str  # name of the class or function that is the answer
     fresh: bool  # no change of the language was made for this source
 
 
@@ -132,7 +134,7 @@ def measure(source: AnswerSource, checkouts: Path) -> Measured:
         raise UserError(
             f"{root} has {len(answers)} right answers in place of {source.count}: check out the commit {source.commit}"
         )
-    found = [check(answer) for answer in answers]
+    found = [check(without_unused(answer, entry=source.entry).code) for answer in answers]
     return Measured(len(answers), tuple(_reason(str(each)) for each in found if each is not None))
 
 

@@ -188,9 +188,8 @@ class Body:
                 if is_format and node not in self._source.arguments and not self._in_message(node):
                     yield node, "a format of text", "use it in the message of an exception"
             case ast.Set():
-                parent = self._parents[node]
-                operators = parent.ops if isinstance(parent, ast.Compare) and node is not parent.left else ()
-                if not operators or not all(isinstance(each, (ast.In, ast.NotIn)) for each in operators):
+                uses = self._uses(node) or [node]
+                if not all(map(self._is_behind_in, uses)):
                     yield node, "a set", "write a tuple"
             case ast.Lambda():
                 yield from self._expressions(defaults(node))
@@ -368,13 +367,23 @@ class Body:
         around = [*self._source.ancestors(node)]
         if any(isinstance(each, (ast.Raise, ast.Assert)) for each in around):
             return True
+        uses = self._uses(node)
+        return bool(uses) and all(isinstance(self._error(each), ast.Raise) for each in uses)
+
+    def _uses(self, node: ast.expr) -> list[ast.expr]:
+        """The reads of the variables of a function that are set to an expression."""
         names = {each.id for each in getattr(self._parents[node], "targets", ()) if isinstance(each, ast.Name)}
-        scope = next((each for each in around if isinstance(each, Function)), None)
+        scope = next((each for each in self._source.ancestors(node) if isinstance(each, Function)), None)
         if not names or scope is None:
-            return False
-        used = [each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id in names]
-        loads = [each for each in used if not is_stored(each)]
-        return bool(loads) and all(isinstance(self._error(each), ast.Raise) for each in loads)
+            return []
+        return [
+            each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id in names and not is_stored(each)
+        ]
+
+    def _is_behind_in(self, node: ast.expr) -> bool:
+        parent = self._parents[node]
+        operators = parent.ops if isinstance(parent, ast.Compare) and node is not parent.left else ()
+        return bool(operators) and all(isinstance(each, (ast.In, ast.NotIn)) for each in operators)
 
     def _error(self, node: ast.expr) -> ast.AST:
         """The statement `raise` of `raise Error(node)`."""

@@ -31,7 +31,8 @@ class ModelNew(nn.Module):
 
 - A file has imports, constants, kernels, functions and classes. It sets each name once, and defines no name of Python's
   built-in functions.
-- Code under `if __name__ == "__main__"` is ignored.
+- Functions, classes and constants that `ModelNew` does not use are left out before a candidate is read, as are code
+  under `if __name__ == "__main__"` and imports of the standard library.
 - Functions do not recurse. Defaults are constants.
 - Classes derive from one of the bases or layers below, or from a class of the file. Of the methods of
   `torch.nn.Module`, they override only `__init__`, `forward` and `extra_repr`. They define no other special method.

@@ -66,7 +66,7 @@ EXPRESSIONS: Mapping[type[ast.AST], str] = {
     ast.Tuple: "tuple",
     ast.List: "list",
     ast.Dict: "dict",
-    ast.Set: "set, behind `in`",
+    ast.Set: "set, used behind `in` alone",
     ast.BinOp: "arithmetic",
     ast.UnaryOp: "sign, not",
     ast.BoolOp: "and, or",

@@ -32,7 +32,7 @@ from kernelquarry.pipeline.schema.records import (
 )
 from kernelquarry.transforms.time import time as time_pair
 from kernelquarry.transforms.verify import Task, VerifySettings
-from kernelquarry.transforms.verify.answer import Judgement, judge_code
+from kernelquarry.transforms.verify.answer import Judgement, judge_code, judge_source
 
 from .problem import Problem, UnfitProblem, read_problem
 from .stages import STAGES, Progress, later_stage
@@ -54,6 +54,7 @@ _PROBLEMS = 1024  # that a checker remembers
 
 # Reasons that say that the module, not the kernel, fails.
 _OF_MODULE = frozenset({Reason.ORACLE_FAILED, Reason.IMPOSTOR_PASSES})
+_OF_OPERATORS = Reason.OUTPUT_NOT_FROM_KERNEL  # of a kernel's text: operators that the module may permit
 _OF_GUEST = frozenset({Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.CRASHED})
 _OF_VALUES = frozenset({Reason.WRONG_VALUES, Reason.NOT_DETERMINISTIC, Reason.UNVERIFIED_PATH})
 
@@ -242,6 +243,9 @@ class Checker:
 
     def _check(self, module: str, kernel: str, watch: _Watch) -> CheckVerdict:
         """The verdict, at smaller sizes if the kernel takes too long. Raises: UnfitProblem, _OutOfTime."""
+        judgement = judge_source(kernel)
+        if judgement is not None and (not self._settings.mixed or judgement.reason is not _OF_OPERATORS):
+            return _unrun(judgement)  # whatever its module is
         sandbox = self._sandbox.view(watch.before)
         as_given = self._settings.inputs == "as-given"
         tries = (_INTERPRETED if self._sandbox.gpus is None else _EXECUTED)[: 1 if as_given else None]
@@ -356,7 +360,18 @@ def _verdict(judgement: Judgement, task: Task, problem: Problem) -> CheckVerdict
     )
 
 
+def _unrun(judgement: Judgement) -> CheckVerdict:
+    """The verdict on a kernel that its text decides."""
+    reason = Reason.NO_CODE if judgement.reason is None else judgement.reason
+    evidence = judgement.evidence or reason.why
+    if not judgement.is_scored:
+        return CheckVerdict(Status.UNJUDGED, evidence=evidence)
+    return CheckVerdict(Status.REJECTED, reason=reason.value, evidence=evidence)
+
+
 def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) -> CheckVerdict:
+    if not judgement.ran:
+        return _unrun(judgement)
     reason, evidence = judgement.reason, judgement.evidence
     if not judgement.is_scored:
         return replace(verdict, status=Status.UNJUDGED, evidence=evidence, sizes=())
@@ -369,14 +384,13 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
     own_sizes = verdict.given in verdict.sizes
     if own_sizes and reason in _AT_A_SIZE and len(problem.workloads) > 1 and not evidence.startswith(_OWN_SIZES):
         verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, _OTHER_SIZES))))
-    code = Reason.NO_CODE if reason is None else reason
+    assert reason is not None  # an error is no judgement
     return replace(
         verdict,
         status=Status.REJECTED,
-        reason=code.value,
-        evidence=evidence or code.why,
+        reason=reason.value,
+        evidence=evidence or reason.why,
         counter_example=example,
-        sizes=verdict.sizes if judgement.ran else (),
     )
 
 

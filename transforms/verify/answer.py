@@ -5,14 +5,16 @@ Distillation, rewards and evaluation all use `judge_code`, so they agree on ever
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from kernelquarry.filters.language.unused import close_gaps, without_unused
 from kernelquarry.filters.lint import launched_kernels
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CounterExample, Purity, Verdict
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, CounterExample, Purity, Verdict
 
 from .read_source import source_rejection
 from .task import Task, VerifySettings
@@ -93,6 +95,19 @@ def step_of(purity: Purity | None, reason: Reason | None) -> Step:
     return Step.NOTHING if reason is None else _REACHED.get(reason, Step.NOTHING)
 
 
+def judge_source(code: str, arguments: str = "", operators: Collection[str] = ()) -> Judgement | None:
+    """The judgement on a source whose text decides, whatever the module is; None if it must run.
+
+    Args:
+        arguments: source of the constructor's arguments.
+        operators: those of PyTorch that the candidate may use.
+    """
+    if not code:
+        return Judgement("", ran=False)
+    rejection = source_rejection(without_unused(code, arguments).code, arguments, operators)
+    return Judgement(code, reason=rejection[0], evidence=rejection[1], ran=False) if rejection else None
+
+
 def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySettings) -> Judgement:
     """Read and verify a model's source.
 
@@ -102,14 +117,13 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
     Args:
         original: the module, with the kernel that the model was given.
     """
-    if not code:
-        return Judgement("")
-    if rejection := source_rejection(code, original.init_args, original.extern_ops):
-        return Judgement(code, reason=rejection[0], evidence=rejection[1], ran=False)
+    if (judgement := judge_source(code, original.init_args, original.extern_ops)) is not None:
+        return judgement
+    used = without_unused(code, original.init_args)
     pure = replace(
         original,
-        triton_code=code,
-        kernels=launched_kernels(code),
+        triton_code=used.code,
+        kernels=launched_kernels(used.code),
         purity=Purity.PURE,
         extern_ops=(),
         guards=(),
@@ -125,4 +139,7 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
         outcome = verify_task(replace(pure, purity=purity, extern_ops=original.extern_ops), sandbox, settings)
     if isinstance(outcome, Dropped):
         return Judgement(code, None, purity, outcome.reason, outcome.evidence, outcome.counter_examples)
-    return Judgement(code, outcome.verdict, purity, published=outcome.code, narrowed=outcome.narrowed)
+    removed = ", ".join(used.removed)
+    notes = (f"removed, since {CANDIDATE_ENTRY_POINT} does not use it: {removed}",) if removed else ()
+    published = outcome.code if used.code == code else close_gaps(outcome.code)
+    return Judgement(code, outcome.verdict, purity, published=published, narrowed=(*notes, *outcome.narrowed))

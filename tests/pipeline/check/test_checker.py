@@ -78,6 +78,13 @@ def test_branches_that_no_call_took_are_named(checker: Checker) -> None:
     assert not checker.check(SCALE, KERNEL).narrowed
 
 
+def test_what_a_file_defines_for_its_tests_is_left_out(checker: Checker) -> None:
+    tests = "\n\ndef run_tests():\n    assert set([1])\n\n\nif __name__ == '__main__':\n    sys.exit(run_tests())\n"
+    verdict = checker.check(SCALE, f"import sys\n{KERNEL}{tests}")
+    assert verdict.headline == "VERIFIED pure"
+    assert verdict.narrowed == ("removed, since ModelNew does not use it: run_tests",)
+
+
 def test_a_kernel_for_one_size_is_rejected_at_others(checker: Checker) -> None:
     verdict = checker.check(SCALE, kernel("assert x.shape == (6, 40)"))
     assert verdict.reason == "does_not_run" and "--inputs as-given" in verdict.note

@@ -114,7 +114,7 @@ def test_a_failure_is_sent_back_and_repaired(run_distill: Distill) -> None:
         (fenced("class Model: pass\n"), "no_code", True),
         (fenced("def ("), "no_code", True),
         (fenced(FALLBACK), "kernel_unused", True),
-        (fenced("import os\n" + ONLINE), "outside_language", True),
+        (fenced("import cupy\n" + ONLINE), "outside_language", True),
         (fenced("# as it was\n" + CODE), "answered_before", False),
     ],
 )

@@ -10,13 +10,14 @@ Functions that constructors or the file itself may call stay as they are, since 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from kernelquarry.filters.language import check, tables
-from kernelquarry.filters.lint.parsed_source import MAIN_TESTS, Source
+from kernelquarry.filters.language.unused import reach
+from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
 from .edits import Edits
@@ -317,7 +318,7 @@ def _is_raising(node: ast.FunctionDef) -> bool:
 
 
 def _trimmed(narrowed: Narrowed, arguments: str) -> Narrowed:
-    """The text without definitions and methods that nothing uses, and without a program."""
+    """The text without definitions and methods that nothing uses."""
     while True:
         source = Source(narrowed.code)
         unused = list(_unused(source, arguments))
@@ -336,25 +337,11 @@ def _unused(source: Source, arguments: str) -> Iterator[ast.stmt]:
     body = source.tree.body
     entry = source.entry
     assert entry is not None  # it was called
-    named = {each.name: each for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)}
-    assigned = [each for each in body if isinstance(each, ast.Assign | ast.AnnAssign)]
-    waiting: list[ast.AST] = [entry, *(each for each in assigned if _names_entry(each, entry.name))]
-    waiting += [parse_expression(arguments)] if arguments else []
-    used = set[ast.AST]()
-    while waiting:
-        node = waiting.pop()
-        if node in used:
-            continue
-        used.add(node)
-        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        waiting += [named[name] for name in names & named.keys()]
-        waiting += [each for each in assigned if names & _bound(each)]
-    for each in body:
-        is_program = isinstance(each, ast.If) and ast.unparse(each.test) in MAIN_TESTS
-        if is_program or (
-            isinstance(each, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign) and each not in used
-        ):
-            yield each
+    definitions = [each for each in body if isinstance(each, _DEFINITIONS)]
+    roots: list[ast.stmt] = [entry, *(each for each in definitions if _names_entry(each, entry.name))]
+    roots += [ast.Expr(parse_expression(arguments))] if arguments else []
+    used = reach(roots, definitions)
+    yield from (each for each in definitions if each not in used)
     attributes = {each.attr for node in used for each in ast.walk(node) if isinstance(each, ast.Attribute)}
     for node in body:
         if isinstance(node, ast.ClassDef) and node in used:
@@ -366,10 +353,6 @@ def _unused(source: Source, arguments: str) -> Iterator[ast.stmt]:
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
-def _bound(node: ast.Assign | ast.AnnAssign) -> set[str]:
-    targets: Iterable[ast.AST] = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-
-
-def _names_entry(node: ast.Assign | ast.AnnAssign, entry: str) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == entry
+def _names_entry(node: ast.stmt, entry: str) -> bool:
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    return isinstance(value, ast.Name) and value.id == entry

@@ -137,11 +137,11 @@ def also_unused(x):
     code = code.replace(
         "\n        \n        def spare(self):\n            return", "\n\n    def spare(self):\n        return"
     )
-    result = narrowed(code + '\n\nif __name__ == "__main__":\n    print("x")\n')
+    result = narrowed(code)
     tree = ast.parse(result.code)
     names = {each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)}
     assert names == {"used", "helper", "__init__", "forward", "untried"}
-    assert "LIMIT" not in result.code and "__main__" not in result.code
+    assert "LIMIT" not in result.code
     assert "removed" in result.notes[-1] and takes(result.code, 5)
 
 

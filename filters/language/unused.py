@@ -1,0 +1,167 @@
+"""Code of a file that its class `ModelNew` does not use: programs, tests, copies of the module."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+
+from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
+
+from ..lint.parsed_source import MAIN_TESTS, Source
+from . import tables
+
+# Modules whose import changes nothing that a candidate uses.
+_HARMLESS = sys.stdlib_module_names | {"numpy"}
+_DECORATORS = ("triton.", "torch.", "dataclasses.")
+_GAP = 2  # blank lines between the definitions of a file
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A text without what its entry point does not use."""
+
+    code: str  # blank lines stand for what was left out, so that lines keep their numbers
+    removed: tuple[str, ...] = ()  # names of what was left out
+
+
+def without_unused(code: str, arguments: str = "", entry: str = CANDIDATE_ENTRY_POINT) -> Used:
+    """Leave out what the definition `entry` does not use, if it does nothing when the file is imported.
+
+    These are programs (`if __name__ == "__main__"`), definitions without calls, and imports of the standard library. A
+    text that does not parse, or does not define `entry`, stays as it is.
+
+    Args:
+        arguments: source of the constructor's arguments, which may name functions of the file.
+    """
+    try:
+        source = Source(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Used(code)
+    body = source.tree.body
+    if not any(entry in bound(node) for node in body):
+        return Used(code)
+    others = [node for node in body if entry not in bound(node)]
+    idle = [node for node in others if _is_idle(source, node) and not _is_decoy(source, node)]
+    roots = [node for node in body if node not in idle]
+    roots += [ast.Expr(parse_expression(arguments))] if arguments else []
+    used = reach(roots, idle)
+    removed = [node for node in idle if node not in used and _has_own_lines(body, node)]
+    lines = code.splitlines(keepends=True)
+    for node in removed:
+        lines[_first_line(node) - 1 : node.end_lineno] = ["\n"] * len(_lines(node))
+    return Used("".join(lines), tuple(name for node in removed if not _is_import(node) for name in sorted(bound(node))))
+
+
+def close_gaps(code: str) -> str:
+    """The text with at most two blank lines between the statements of the file."""
+    lines = code.splitlines(keepends=True)
+    within = {line for node in parse(code).body for line in _lines(node)}
+    blank = 0
+    kept = []
+    for number, line in enumerate(lines, 1):
+        blank = blank + 1 if not line.strip() and number not in within else 0
+        if blank <= _GAP and (kept or not blank):
+            kept.append(line)
+    return "".join(kept).rstrip() + "\n"
+
+
+def reach(roots: list[ast.stmt], others: list[ast.stmt]) -> set[ast.AST]:
+    """The roots, and the statements of the others that they use by the names that these bind."""
+    found, waiting = set[ast.AST](), list(roots)
+    while waiting:
+        node = waiting.pop()
+        found.add(node)
+        waiting += [each for each in others if each not in found and _names(node) & bound(each)]
+    return found
+
+
+def _names(node: ast.stmt) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def bound(node: ast.stmt) -> set[str]:
+    """Names that a statement of the file defines."""
+    match node:
+        case ast.FunctionDef() | ast.ClassDef():
+            return {node.name}
+        case ast.Assign() | ast.AnnAssign():
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+        case ast.Import() | ast.ImportFrom():
+            return {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    return set()
+
+
+def is_program(node: ast.stmt) -> bool:
+    """True for code that runs only when the file is not imported."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) in MAIN_TESTS and not node.orelse
+
+
+def _is_idle(source: Source, node: ast.stmt) -> bool:
+    """True if nothing happens when the statement is imported, but that it binds names."""
+    match node:
+        case ast.FunctionDef():
+            decorators = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
+            listed = all(source.path(each).startswith(_DECORATORS) for each in decorators)
+            return listed and not any(map(_calls, (*node.args.defaults, *filter(None, node.args.kw_defaults))))
+        case ast.ClassDef():
+            members = [each for each in node.body if not _is_text(each) and not isinstance(each, ast.Pass)]
+            special = {name for each in members for name in bound(each) if name.startswith("__")} - {"__init__"}
+            around = [*node.bases, *node.decorator_list]
+            return (
+                not (node.keywords or special or any(map(_calls, around)))
+                and all(isinstance(each, _DEFINITIONS) for each in members)
+                and all(_is_idle(source, each) for each in members)
+            )
+        case ast.Assign() | ast.AnnAssign():
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = all(isinstance(each, (ast.Name, ast.Tuple)) for each in targets)
+            return names and not (node.value is not None and _calls(node.value))
+        case ast.Import():
+            return all(_is_harmless(alias.name) for alias in node.names)
+        case ast.ImportFrom():
+            return not node.level and _is_harmless(node.module or "") and node.names[0].name != "*"
+    return is_program(node)
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.Assign, ast.AnnAssign)
+
+
+def _is_decoy(source: Source, node: ast.stmt) -> bool:
+    """True for a kernel that nothing names: such a text is rejected."""
+    if not isinstance(node, ast.FunctionDef) or node.name not in source.kernels:
+        return False
+    return not any(node.name in _names(each) for each in source.tree.body if each is not node)
+
+
+def _is_harmless(module: str) -> bool:
+    return module not in tables.IMPORTS.names and module.split(".")[0] in _HARMLESS
+
+
+def _calls(node: ast.AST) -> bool:
+    return any(isinstance(each, (ast.Call, ast.Await, ast.NamedExpr)) for each in ast.walk(node))
+
+
+def _is_import(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.Import, ast.ImportFrom))
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _first_line(node: ast.stmt) -> int:
+    return min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+
+
+def _lines(node: ast.stmt) -> range:
+    assert node.end_lineno is not None  # of parsed code
+    return range(_first_line(node), node.end_lineno + 1)
+
+
+def _has_own_lines(body: list[ast.stmt], node: ast.stmt) -> bool:
+    """False for a statement that shares a line with another."""
+    ours = _lines(node)
+    return not any(each is not node and {*ours} & {each.lineno, each.end_lineno} for each in body)
