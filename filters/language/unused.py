@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
@@ -59,7 +60,7 @@ def close_gaps(code: str) -> str:
     lines = code.splitlines(keepends=True)
     within = {line for node in parse(code).body for line in _lines(node)}
     blank = 0
-    kept = []
+    kept: list[str] = []
     for number, line in enumerate(lines, 1):
         blank = blank + 1 if not line.strip() and number not in within else 0
         if blank <= _GAP and (kept or not blank):
@@ -67,9 +68,9 @@ def close_gaps(code: str) -> str:
     return "".join(kept).rstrip() + "\n"
 
 
-def reach(roots: list[ast.stmt], others: list[ast.stmt]) -> set[ast.AST]:
+def reach(roots: Sequence[ast.stmt], others: Sequence[ast.stmt]) -> set[ast.AST]:
     """The roots, and the statements of the others that they use by the names that these bind."""
-    found, waiting = set[ast.AST](), list(roots)
+    found, waiting = set[ast.AST](), [*roots]
     while waiting:
         node = waiting.pop()
         found.add(node)

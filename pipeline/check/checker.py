@@ -243,9 +243,9 @@ class Checker:
 
     def _check(self, module: str, kernel: str, watch: _Watch) -> CheckVerdict:
         """The verdict, at smaller sizes if the kernel takes too long. Raises: UnfitProblem, _OutOfTime."""
-        judgement = judge_source(kernel)
-        if judgement is not None and (not self._settings.mixed or judgement.reason is not _OF_OPERATORS):
-            return _unrun(judgement)  # whatever its module is
+        unrun = judge_source(kernel)
+        if unrun is not None and (not self._settings.mixed or unrun.reason is not _OF_OPERATORS):
+            return _unrun(unrun)  # whatever its module is
         sandbox = self._sandbox.view(watch.before)
         as_given = self._settings.inputs == "as-given"
         tries = (_INTERPRETED if self._sandbox.gpus is None else _EXECUTED)[: 1 if as_given else None]
