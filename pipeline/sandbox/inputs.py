@@ -282,6 +282,19 @@ def _masked(stream: _Stream, shape: _Shape) -> Array:
     return np.where(run, -np.inf, stream.normal(size))
 
 
+def _padded(stream: _Stream, shape: _Shape, values: Array) -> Array:
+    """Rows of three kinds in turn: drawn; False up to a place, as left padding makes it; True up to it, as right."""
+    size, width = math.prod(shape), shape[-1] if shape else 1
+    column, row = np.arange(size) % width, np.arange(size) // max(1, width)
+    place = 1 + int(stream.integers(1, max(1, width - 1))[0])
+    return np.choose(row % 3, (values, column >= place, column < place))
+
+
+def _small(stream: _Stream, shape: _Shape) -> Array:
+    """Normal numbers times 2^-20: below the eps of a norm, or of a scale, over all values."""
+    return stream.normal(math.prod(shape)) * 2.0**-20
+
+
 def _special(stream: _Stream, shape: _Shape) -> Array:
     """Normal numbers with one NaN, one infinity of each sign and one negative zero, each in another quarter.
 
@@ -315,6 +328,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "shifted": _shifted,
     "shifted_strided": _shifted,  # guests lay it out with other strides
     "faint": _faint,
+    "small": _small,
     "heavy_tailed": _heavy_tailed,
     "sparse": _sparse,
     "assorted": _assorted,
@@ -353,6 +367,8 @@ def _draw_input(
         if distribution == "sparse":  # every other row is True throughout, or False throughout
             _, _, kinds = _over_and_over(stream, spec.shape, 4)
             values = np.where(kinds % 2 == 0, values, kinds // 2)
+        elif distribution in (*KINDS_OF_VALUES, MASKED):
+            values = _padded(stream, spec.shape, values)
         return _tensor(values, spec.shape, spec.dtype)
     bound = max(1, spec.high - spec.low)
     values = stream.integers(size, bound)

@@ -24,7 +24,7 @@ from .environment import environment
 from .evidence import InputRejected, Rejected
 from .further_checks import FurtherRuns
 from .interpreting import check_interpreted
-from .larger_calls import check_larger_calls, flags, run_large
+from .larger_calls import DryLaunches, check_larger_calls, run_large
 from .plan import Planner
 from .plan.claims import Narrowed
 from .plan_checks import check_plan, narrow_claim
@@ -59,7 +59,7 @@ class Verification:
     impostors: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()  # the worst of each trial, over all configurations
-    large_only: dict[str, str] = field(default_factory=dict)  # flags that kernels only get for large inputs
+    dry_launches: DryLaunches = field(default_factory=DryLaunches)
     mutants: int = 0
     survivors: tuple[str, ...] = ()
     planner: Planner | None = None  # of a model's candidate
@@ -182,7 +182,7 @@ def _run_configurations(verification: Verification) -> None:
 
 
 def _check_larger_calls(verification: Verification) -> None:
-    verification.large_only = check_larger_calls(*verification.context)
+    verification.dry_launches = check_larger_calls(*verification.context)
 
 
 def _check_again(verification: Verification) -> None:
@@ -197,10 +197,9 @@ def _check_tuned(verification: Verification) -> None:
     verification.further.check_configurations()
 
 
-def _check_flags(verification: Verification) -> None:
-    verified = flags(verification.further.launch_logs)
-    if unverified := [evidence for flag, evidence in verification.large_only.items() if flag not in verified]:
-        raise Rejected(Reason.UNVERIFIED_PATH, unverified[0])
+def _check_arguments(verification: Verification) -> None:
+    if unverified := verification.dry_launches.unverified(verification.further.launch_logs):
+        raise Rejected(Reason.UNVERIFIED_PATH, unverified)
 
 
 def _run_large(verification: Verification) -> None:
@@ -267,7 +266,7 @@ CHECKS = (
     Check("repetition", "state of kernels that outlives a call; other memory or GPUs", Applies.MODEL, _check_again),
     Check("further calls", "sizes and values that no trial has; other weights", Applies.MODEL, _check_further_calls),
     Check("tuner", "wrong configurations of a tuner, on a large call", Applies.MODEL, _check_tuned),
-    Check("flags", "branches that kernels only take for large inputs", Applies.MODEL, _check_flags),
+    Check("flags", "flags and numbers that kernels only get for large inputs", Applies.MODEL, _check_arguments),
     Check("large grid", "kernels that fault or hang on a large grid", Applies.TRACED_MODEL, _run_large),
     Check("plan", "host code that does not do what it says", Applies.MODEL, _check_plan),
     Check("claim", "no candidate: narrows the text to what was tried", Applies.MODEL, _narrow),

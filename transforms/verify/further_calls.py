@@ -57,7 +57,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
 
     | sizes | values |
     |---|---|
-    | each free size 1, and 5 | normal |
+    | each free size 1, and 5 | normal; all small once |
     | constants of the sources | every kind along columns |
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
@@ -83,8 +83,10 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     own, draws = task.workloads, random.Random(task.first_seed)
     shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
     # A size of 1 in place of one that must equal another is broadcast, which a kernel need not support.
-    for few, one in zip(set_each(own, _FEW), set_each(own), strict=True):
+    for number, (few, one) in enumerate(zip(set_each(own, _FEW), set_each(own), strict=True)):
         yield FurtherCall(few)
+        if not number:
+            yield FurtherCall(few, "small")
         yield FurtherCall(one, requires=few)
     constants = SourceConstants(task.triton_code, task.python_code).sizes
     for call in at_numbers(own, constants, _AT_CONSTANTS, _SHORT):

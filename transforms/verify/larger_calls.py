@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
@@ -25,6 +25,7 @@ from .reference_run import Reference
 from .task import Call, VerifySettings, input_specs, shapes_of
 
 _FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
+_NUMBER = re.compile(r"\b(?!num_|maxnreg)(\w+)=(-?\d[\d.e+-]*)(?=[,)])")  # no option of the compiler
 _UNIT = 64
 _ELEMENTS, _FEWER_ELEMENTS = 1 << 25, 1 << 17
 _STEPS = 2000  # limit for the path of a call that is not a trial
@@ -32,24 +33,47 @@ _MEDIUM = 499  # a size at which loops over it stay below the limit
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
+@dataclass(frozen=True, slots=True)
+class DryLaunches:
+    """The launches of forward in the trials, and for larger inputs, where no kernel ran."""
+
+    known: tuple[str, ...] = ()
+    larger: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
+
+    def unverified(self, ran: Iterable[str]) -> str:
+        """A flag that a kernel only gets for larger inputs, or another number where it had one; "" if there is none.
+
+        Args:
+            ran: launches of further calls, whose kernels ran.
+        """
+        verified = [*self.known, *ran]
+        known_flags, known_numbers = _flags(verified), _numbers(verified)
+        for workload, log in self.larger:
+            where = f"only for inputs {shapes_of(workload)} gives a kernel"
+            for flag in sorted(_flags(log) - known_flags):
+                return f"{where} {flag}"
+            for name, values in _numbers(log).items():
+                known = known_numbers.get(name, set())
+                if len(known) == 1 and values != known:
+                    return f"{where} {name} other than {min(known)}"
+        return ""
+
+
 def check_larger_calls(
     reference: Reference, sandbox: Sandbox, settings: VerifySettings, elements: int = _ELEMENTS
-) -> dict[str, str]:
+) -> DryLaunches:
     """Check that forward behaves on large calls as it does in the trials. Raises: Rejected.
 
     Args:
         elements: of a large input. A mixed candidate that exceeds the time limit is checked again with fewer, as the
             dry run executes PyTorch's operators.
-
-    Returns:
-        Flags (see `flags`) that kernels only get for large inputs, each with evidence.
     """
     task = reference.task
     first = reference.first_trials_of_calls()
     known = [task.calls[reference.trials[index].workload] for index in first]
     larger = _larger_calls(task.workloads, elements) if task.shape_general else []
     if not larger:
-        return {}
+        return DryLaunches()
     calls = [_call(workload, index) for index, workload in zip(first, known, strict=True)]
     calls += [
         replace(_limited_call(workload), otherwise=_limited_call(even) if even else None) for workload, even in larger
@@ -70,22 +94,20 @@ def check_larger_calls(
     return _check_larger(dry_run, known, [workload for workload, _ in larger])
 
 
-def _check_larger(dry_run: DryRunReply, known: Sequence[Workload], larger: Sequence[Workload]) -> dict[str, str]:
-    """Compare the paths of larger calls with known ones; return flags with evidence. Raises: Rejected."""
-    known_paths = [call.path for call in dry_run.calls[: len(known)]]
-    tried = list(zip(known_paths, known, strict=True))
-    known_flags = flags(launch for call in dry_run.calls[: len(known)] for launch in call.launch_log)
-    new = dict[str, str]()
-    for place, workload in enumerate(larger, len(known)):
-        path = dry_run.calls[place].path
-        if path is None:
+def _check_larger(dry_run: DryRunReply, known: Sequence[Workload], larger: Sequence[Workload]) -> DryLaunches:
+    """Compare the paths of larger calls with known ones. Raises: Rejected."""
+    tried, large = dry_run.calls[: len(known)], dry_run.calls[len(known) :]
+    known_paths = [call.path for call in tried]
+    known_pairs = list(zip(known_paths, known, strict=True))
+    logs: list[tuple[Workload, tuple[str, ...]]] = []
+    for call, workload in zip(large, larger, strict=True):
+        if call.path is None:
             continue
-        if path not in known_paths and not is_longer_loop(path, workload, tried):
-            other = _divergence(path, known_paths[0])
+        if call.path not in known_paths and not is_longer_loop(call.path, workload, known_pairs):
+            other = _divergence(call.path, known_paths[0])
             raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {other}")
-        where = f"only for inputs {shapes_of(workload)} gives a kernel"
-        new |= {flag: f"{where} {flag}" for flag in sorted(flags(dry_run.calls[place].launch_log) - known_flags)}
-    return new
+        logs.append((workload, call.launch_log))
+    return DryLaunches(tuple(launch for call in tried for launch in call.launch_log), tuple(logs))
 
 
 def _larger_calls(workloads: Sequence[Workload], elements: int) -> list[tuple[Workload, Workload | None]]:
@@ -111,10 +133,19 @@ def _divergence(path: list[str] | None, before: list[str] | None) -> str:
     return f"{path[step]} in place of {before[step]}, its step {step + 1}"
 
 
-def flags(launch_log: Iterable[str]) -> set[str]:
+def _flags(launch_log: Iterable[str]) -> set[str]:
     """Arguments of launches with few possible values, such as booleans, which kernels may branch on."""
     arguments = ((launch.partition("[")[0], _FLAG.findall(launch)) for launch in launch_log)
     return {f"{kernel} {flag}" for kernel, flags in arguments for flag in flags}
+
+
+def _numbers(launch_log: Iterable[str]) -> dict[str, set[str]]:
+    """The numbers that each argument of a kernel had."""
+    found: dict[str, set[str]] = {}
+    for launch in launch_log:
+        for name, number in _NUMBER.findall(launch):
+            found.setdefault(f"{launch.partition('[')[0]} {name}", set()).add(number)
+    return found
 
 
 def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:

@@ -35,11 +35,10 @@ _NEAR_TIES = ("scaled", "faint")  # distributions on which computed values, of a
 _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")
 # Operators whose order of equal values is unspecified.
 _SORTED = re.compile(r"\b(a?r?g?sort|msort|topk)\(")
-# Operators whose choice among equal values, or whose rounding to an integer, is unspecified.
-_ROUNDED = re.compile(
-    r"\b(kthvalue|\w*median|mode|cummax|cummin|unique\w*|round|floor|ceil|trunc"
-    r"|hist\w+|quantize\w*|\w*pool\w*)\(|\.(long|int|short|char|byte|to|type)\("
-)
+# Operators whose choice among equal values is unspecified, and is not varied by `AlternateTieBreaks`.
+_ANY = re.compile(r"\b(kthvalue|\w*median|mode|cummax|cummin|unique\w*|hist\w+|quantize\w*|\w*pool\w*)\(")
+# Operators that round to an integer: on computed values, an error may change the result by one.
+_ROUNDED = re.compile(r"\b(round|floor|ceil|trunc)\(|\.(long|int|short|char|byte|to|type)\(")
 # Whether a product of numbers of very different sizes overflows depends on the order of the factors.
 _PRODUCT = re.compile(r"(?<!\bmath)(?<!\bnp)\.(cum)?prod\(")
 _STATE_TOLERANCE = 1e-4  # of the norm of a state's entry
@@ -133,15 +132,16 @@ class Reference:
         """True if the integer outputs of a trial are unspecified, because values are equal, or nearly equal."""
         if self.trials[index].distribution not in _TIES:
             return False
-        return index in self._indirect or _ROUNDED.search(self.task.python_code) is not None
+        return index in self._indirect or _ANY.search(self.task.python_code) is not None
 
     def _is_tied(self, trial: PlannedTrial) -> bool:
         """True if the outputs may depend on an unspecified choice among equal values."""
         code = self.task.python_code
         if trial.distribution in _NEAR_TIES:
             return self.task.by_model and _sorts(code)
-        first = trial.distribution != "sparse" and _FIRST.search(code) is not None
-        return trial.distribution in _TIES and (first or _sorts(code))
+        if trial.distribution == "sparse" and _FIRST.search(code):
+            return any(pattern.search(code) for pattern in (_SORTED, _ANY))
+        return trial.distribution in _TIES and (_FIRST.search(code) is not None or _sorts(code))
 
     def with_candidate(self, code: str) -> Reference:
         """The same reference outputs, for another source of the candidate."""
@@ -309,7 +309,7 @@ class Reference:
 
 
 def _sorts(code: str) -> bool:
-    return any(pattern.search(code) for pattern in (_SORTED, _ROUNDED))
+    return any(pattern.search(code) for pattern in (_SORTED, _ANY, _ROUNDED))
 
 
 def _is_discrete(value: torch.Tensor) -> bool:

@@ -84,6 +84,8 @@ def _value(node: ast.AST) -> float | None:
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
                 value: float | None = float(number)
+            case ast.Call(func=ast.Name(id="float" | "int"), args=[ast.Constant(value=str() as text)], keywords=[]):
+                value = float(text)
             case ast.UnaryOp(op=ast.USub(), operand=operand) if (positive := _value(operand)) is not None:
                 value = -positive
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _FOLDED:

@@ -38,6 +38,7 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "shifted": "deb4e31bfb4e2c3a",
         "shifted_strided": "deb4e31bfb4e2c3a",
         "faint": "12ba0a042a27526d",
+        "small": "8410e066379a1cd9",
         "heavy_tailed": "777fa4c1f2e99c3f",
         "sparse": "755307e135869fc6",
         "assorted": "345283700d5bb150",
@@ -45,6 +46,19 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "masked": "a4638915f06f2817",
         "special": "842d3b4ccddae91b",
     }
+
+
+@pytest.mark.parametrize("distribution", ["assorted", "columns", "masked"])
+def test_masks_have_rows_that_are_padded_at_either_end(distribution: str) -> None:
+    (mask,) = draw_inputs(workload(TensorSpec("b", (2, 3, 40), "bool")), distribution, 5)
+    starts, ends = ((mask ^ negated).long().cummin(-1)[0].sum(-1) for negated in (True, False))
+    padded = (starts + mask.sum(-1) == 40), (ends == mask.sum(-1))
+    assert all(kind.any() for kind in padded) and mask.any(-1).all() and not mask.all(-1).any()
+
+
+def test_small_numbers_are_small_throughout() -> None:
+    (x,) = draw_inputs(workload(floats(30, 100)), "small", 0)
+    assert 1e-7 < x.std() < 1e-6 and x.abs().max() < 1e-5
 
 
 def test_named_numbers_are_among_the_values_of_floats_and_of_indices_that_may_be_so() -> None:

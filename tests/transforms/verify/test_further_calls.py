@@ -35,7 +35,7 @@ def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
     assert {axis for call in long for axis in (0, 1) if 1024 < shape(call)[axis] <= 1 << 14} == {0, 1}
     for axis in (0, 1):
         assert {call.distribution for call in long if shape(call)[axis] > 1024} == {"columns", "assorted"}
-    assert {"normal", "columns", "assorted", MASKED} == {call.distribution for call in calls}
+    assert {"normal", "small", "columns", "assorted", MASKED} == {call.distribution for call in calls}
     assert all(call.distribution in DISTRIBUTIONS for call in calls)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -63,7 +64,7 @@ def reference(task: Task = TASK) -> Any:
     return SimpleNamespace(task=task, trials=trials, tensors=tensors, undrawn={}, first_trials_of_calls=lambda: first)
 
 
-LAUNCH = "a[2, 1, 1](x=float32(input 0, [2, 8], [8, 1], 0), n=16)"
+LAUNCH = "a[2, 1, 1](x=float32(input 0, [2, 8], [8, 1], 0), n=16, num_warps=4)"
 
 
 def reply_to(job: Job, last: list[str] | None, raised: str, flag: str) -> DryRunReply:
@@ -77,20 +78,21 @@ def reply_to(job: Job, last: list[str] | None, raised: str, flag: str) -> DryRun
     return DryRunReply((*found, DryPath(last, (LAUNCH.replace("n=16", flag),))))
 
 
-def checked(last: list[str] | None, raised: str = "", flag: str = "n=16") -> dict[str, str]:
+def checked(last: list[str] | None, raised: str = "", flag: str = "n=16", ran: Sequence[str] = ()) -> str:
     sandbox = Double(DryRunReply(()))
     with pytest.raises(Rejected, match="0 paths of"):
         check_larger_calls(reference(), sandbox, SETTINGS)  # type: ignore[arg-type]
     reply = reply_to(sandbox.job, last, raised, flag)
-    return check_larger_calls(reference(), Double(reply), SETTINGS)  # type: ignore[arg-type]
+    dry = check_larger_calls(reference(), Double(reply), SETTINGS)  # type: ignore[arg-type]
+    return dry.unverified(ran)
 
 
 def test_the_path_of_the_trials_passes() -> None:
-    assert checked(["launch a"]) == {}
+    assert not checked(["launch a"])
 
 
 def test_a_large_call_may_raise() -> None:
-    assert checked(None) == {}
+    assert not checked(None)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +110,16 @@ def test_another_path_is_rejected(last: list[str], divergence: str) -> None:
     assert raised.value.reason is Reason.UNVERIFIED_PATH and divergence in raised.value.evidence
 
 
-def test_flags_of_large_calls_alone_are_returned() -> None:
-    assert [*checked(["launch a"], flag="WRONG=True")] == ["a WRONG=True"]
+def test_a_flag_of_large_calls_alone_is_unverified() -> None:
+    assert checked(["launch a"], flag="n=16, WRONG=True").endswith("gives a kernel a WRONG=True")
+    assert not checked(["launch a"], flag="n=16, WRONG=True", ran=[LAUNCH.replace("n=16", "n=16, WRONG=True")])
+
+
+@pytest.mark.parametrize("number", ["17", "1e-05", "-1"])
+def test_a_number_that_only_large_calls_change_is_unverified(number: str) -> None:
+    assert checked(["launch a"], flag=f"n={number}").endswith("gives a kernel a n other than 16")
+    assert not checked(["launch a"], flag=f"n={number}", ran=[LAUNCH.replace("n=16", "n=3")])
+    assert not checked(["launch a"], flag=f"n=16, num_warps={number}")
 
 
 def test_a_timeout_names_the_calls() -> None:

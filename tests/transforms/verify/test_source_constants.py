@@ -20,6 +20,7 @@ from kernelquarry.transforms.verify.source_constants import SourceConstants
         ("x == 42.0 or x == 77.0", (42.0, 77.0)),
         ("x > 1e38 or x > 1e-30", ()),
         ("x == 3", ()),  # in other draws
+        ("x == float('7.5') or x == float('inf') or x == int('n')", (7.5,)),
         ("x == True or x == '42'", ()),
         ("10 ** 999 + 1 // 0 + (1 << 4000)", (4000.0, 999.0, 10.0)),
         ("x ==", ()),

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from kernelquarry.filters.language import check, tables
+from kernelquarry.filters.language import check
+from kernelquarry.filters.language.scopes import is_local, stored, variables
 from kernelquarry.filters.language.unused import reach
 from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.schema.parse_python import parse_expression
@@ -29,7 +30,6 @@ _RAISE = 'raise NotImplementedError("no verified call came here")'
 _UNTRIED = "untried"  # a function that raises, for use in expressions
 _STARTS = ("__init__", "__post_init__")  # constructors
 _CALLED = ("forward", "setup_context", *_STARTS)  # methods that PyTorch and Python call
-_BUILTINS = tables.BUILTINS.names | tables.TYPES.names
 _SHOWN = 80  # characters of a condition in a note
 
 
@@ -299,9 +299,17 @@ class _Conditions:
         self.edits.replace([node], f"{self._raising}()")
 
     def _depends(self, node: ast.expr) -> bool:
-        """True if a condition may depend on the inputs: it reads a variable other than `self` and names of the file."""
-        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        return bool(names - {"self"} - self._file.names - self._source.imported.keys() - _BUILTINS)
+        """True if a condition may depend on the inputs: it reads a variable other than the `self` of a method."""
+        return any(isinstance(each, ast.Name) and self._is_variable(each) for each in ast.walk(node))
+
+    def _is_variable(self, node: ast.Name) -> bool:
+        if not is_local(node.id, node, self._source):
+            return False
+        functions = (each for each in self._source.ancestors(node) if isinstance(each, ast.FunctionDef))
+        function = next((each for each in functions if node.id in variables(each)), None)
+        if function is None or self._file.owner(function) is None or not function.args.args:
+            return True
+        return node.id != function.args.args[0].arg or node.id in stored(function)
 
     def _note(self, node: ast.expr, side: bool) -> None:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):

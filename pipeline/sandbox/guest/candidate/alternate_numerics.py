@@ -45,9 +45,11 @@ def textbook() -> Formulas:
 
 
 class AlternateTieBreaks(Formulas):
-    """Swaps the indices of equal values in the results of sorts, maxima and minima.
+    """Swaps the indices of equal values in the results of sorts, maxima and minima, and rounds the other way.
 
-    `indirect` is set when the operand is none of `inputs`: values that are computed may be equal on another machine.
+    `indirect` is set when the operand of the former is none of `inputs`: values that are computed may be equal on
+    another machine. Of equal inputs, PyTorch's maximum is the first. Computed values that are rounded to an integer
+    are moved across the nearest boundary, if they are as near to it as an error may bring them.
     """
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
@@ -56,8 +58,17 @@ class AlternateTieBreaks(Formulas):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in _ALTERNATE_TIES:
-            self.indirect |= not any(torch.equal(args[0].flatten(), value) for value in self._inputs)
+            computed = self._is_computed(args[0])
+            if func in _FIRST and not computed:
+                return func(*args, **(kwargs or {}))
+            self.indirect |= computed
+        elif func in _BOUNDARIES and _rounds(func, args[0], kwargs or {}) and self._is_computed(args[0]):
+            args = (_across(args[0], _BOUNDARIES[func]), *args[1:])
         return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _is_computed(self, operand: Tensor) -> bool:
+        alike = (value for value in self._inputs if value.dtype == operand.dtype)
+        return not any(torch.equal(operand.flatten(), value) for value in alike)
 
 
 def _off(value: Tensor) -> Tensor:
@@ -126,6 +137,34 @@ _TEXTBOOK: dict[Any, Callable[..., Any]] = {
     aten.mish.default: _of_floats(lambda x: x * _tanh(_softplus(x))),
     aten.log_sigmoid_forward.default: _of_floats(_log_sigmoid),
 }
+
+
+_FIRST = frozenset((aten.argmax.default, aten.argmin.default, aten.max.dim, aten.min.dim))
+# Operators that round, with the distance of their boundaries from the integers.
+_BOUNDARIES: dict[Any, float] = {
+    aten.floor.default: 0.0,
+    aten.ceil.default: 0.0,
+    aten.trunc.default: 0.0,
+    aten.round.default: 0.5,
+    aten._to_copy.default: 0.0,
+}
+_ERROR = 2.0**-16  # of a computed value, relative to its size, or to 1 if that is larger
+
+
+def _rounds(func: Any, operand: Tensor, options: Mapping[str, Any]) -> bool:
+    target = options.get("dtype")
+    to_integer = target is not None and not (target.is_floating_point or target.is_complex or target == torch.bool)
+    return operand.is_floating_point() and (func is not aten._to_copy.default or to_integer)
+
+
+def _across(x: Tensor, offset: float) -> Tensor:
+    """Move values near a boundary to its other side. Whole numbers throughout are counts, which have no error."""
+    if torch.equal(x, x.round()):
+        return x
+    boundary = (x - offset).round() + offset
+    step = _ERROR * x.abs().clamp(min=1)
+    moved = torch.where(x >= boundary, boundary - step, boundary + step)
+    return torch.where((x - boundary).abs() <= step, moved, x)
 
 
 def _another(x: Tensor, dim: int, places: Tensor) -> Tensor:

@@ -113,14 +113,42 @@ EQUALS = torch.tensor([[1.0, 3.0, 3.0, 2.0, 3.0], [5.0, 4.0, 1.0, 2.0, 3.0]])
 )
 def test_ties_are_broken_by_another_index(function: Callable[[Tensor], Tensor]) -> None:
     first = function(EQUALS)
-    with AlternateTieBreaks([EQUALS]):
+    with AlternateTieBreaks([]):
         other = function(EQUALS)
     assert other[0] != first[0] and EQUALS[0, other[0]] == EQUALS[0, first[0]]
     assert other[1] == first[1] == 0
 
 
+@pytest.mark.parametrize("function", [lambda x: x.argmax(-1), lambda x: x.max(-1)[1], lambda x: x.min(-1)[1]])
+def test_the_first_of_equal_inputs_is_the_maximum(function: Callable[[Tensor], Tensor]) -> None:
+    with AlternateTieBreaks([EQUALS, torch.arange(3)]) as mode:
+        assert torch.equal(function(EQUALS), function(EQUALS.clone()))
+    assert not mode.indirect
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "others"),
+    [
+        (torch.floor, [1.0, 1.000001, 1.2, -2.000001], [0.0, 0.0, 1.0, -2.0]),
+        (torch.ceil, [1.000001, 0.999999, 1.5], [1.0, 2.0, 2.0]),
+        (torch.round, [0.5, 1.499999, 1.2], [0.0, 2.0, 1.0]),
+        (lambda x: x.to(torch.int32), [1.999999, 2.000001, 2.5], [2.0, 1.0, 2.0]),
+        (lambda x: x.long(), [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]),
+        (lambda x: x.to(torch.float16), [1.0, 2.0, 3.5], [1.0, 2.0, 3.5]),
+    ],
+)
+def test_computed_values_near_a_boundary_are_rounded_the_other_way(
+    function: Callable[[Tensor], Tensor], values: list[float], others: list[float]
+) -> None:
+    x = torch.tensor(values)
+    with AlternateTieBreaks([]):
+        assert function(x).tolist() == others
+    with AlternateTieBreaks([x]):
+        assert torch.equal(function(x), function(x.clone())), "an input has no error"
+
+
 def test_ties_over_all_axes_are_broken_by_another_index() -> None:
-    with AlternateTieBreaks([EQUALS]) as mode:
+    with AlternateTieBreaks([EQUALS[1]]) as mode:
         assert EQUALS[:1].argmax() == 2 and EQUALS.argmax() == 5
         assert EQUALS.sort(stable=True, dim=-1)[1].shape == EQUALS.shape
     assert mode.indirect, "a part is no input"

@@ -111,6 +111,14 @@ def test_an_untried_size_raises_and_tried_ones_do_not(body: str) -> None:
     assert narrowed(result.code).code == result.code  # narrowed once more, it stays
 
 
+@pytest.mark.parametrize("name", ["size", "self"])
+def test_a_variable_with_the_name_of_something_else_is_one(name: str) -> None:
+    before = f"size = 0\n\n\ndef f({name}, x):\n    if {name} < 9:\n        return x\n    return x * 2\n\n\n"
+    result = narrowed(code_of("return f(x.shape[0], x)", before))
+    assert result.notes == (f"line 11: verified only where {name} < 9",)
+    assert takes(result.code, 5) and not takes(result.code, 9)
+
+
 def test_what_no_call_uses_is_removed() -> None:
     before = """def used(x):
     return helper(x) if x.ndim == 2 else x
