@@ -1,0 +1,11 @@
+"""SiLU."""
+
+import torch.nn as nn
+
+INIT_ARGS = "[]"
+WORKLOADS = [[[13, 21]], [[5, 7, 9]]]
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return nn.functional.silu(x)
