@@ -36,7 +36,7 @@ class Body:
         self._context = context
         self._owner = file.owner(function) if function else None
         self._kind = file.kind(self._owner) if self._owner else None
-        self._self = next((each.arg for each in function.args.args), "") if function and self._owner else ""
+        self._self = file.self_name(function) if function else ""
         starts = function is not None and function.name in ("__init__", "__post_init__")
         self._sets_attributes = starts or context is Context.CONSTRUCTOR or self._kind is Kind.AUTOGRAD
 

@@ -50,8 +50,8 @@ class Definitions:
         self.methods: dict[str, list[Function]] = {}
         for _, member in owned:
             self.methods.setdefault(member.name, []).append(member)
-        self.attributes = self._attributes()
         self.names = self.functions.keys() | self.classes.keys() | self.constants.keys() | self.kernels.keys()
+        self.attributes = self._attributes()
         self.called = self._reach([*self._call_roots(), *self._values()])
         self.reached = self.called | self._reach([*self.classes.values()])
 
@@ -90,6 +90,14 @@ class Definitions:
     def owner(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method `node` is."""
         return self._owners.get(id(node))
+
+    def self_name(self, function: Function) -> str:
+        """The first argument of a method, or the context of an autograd function; "" for other functions."""
+        owner, taken = self.owner(function), function.args
+        is_static = "staticmethod" in map(self.builtin, function.decorator_list)
+        if owner is None or (is_static and self.kind(owner) is not Kind.AUTOGRAD):
+            return ""
+        return next((each.arg for each in (*taken.posonlyargs, *taken.args)), "")
 
     def is_constant(self, node: ast.AST) -> bool:
         """True for a number, a text, a type, or what is computed from constants alone."""

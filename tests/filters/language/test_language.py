@@ -69,6 +69,22 @@ try:
 except ImportError:
     from triton.language.math import erf
 """
+STATIC = """
+class Block(nn.Module):
+    @staticmethod
+    def flat(x):
+        {}
+
+    def forward(self, x):
+        return self.flat(x)
+"""
+IN_CONTEXT = """
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, /, x):
+        ctx.saved = x.saved = 1
+        return x
+"""
 SETS_LATER = """
 class Block(nn.Module):
     def __init__(self):
@@ -148,6 +164,7 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"top": "ACTS = {'relu': nn.ReLU, 'gelu': nn.GELU}", "init": "self.act = ACTS['relu']()"},
         {"top": "import numbers", "init": "self.count = 1 if isinstance(self.sizes, numbers.Integral) else 2"},
         {"top": MOVED},
+        {"top": STATIC.format("return x.view(-1)")},
         {"top": "try:\n    import math as m\nexcept ImportError:\n    import math as m"},
         {"top": "if __name__ == '__main__':\n    print(eval('1'))"},
     ],
@@ -263,6 +280,8 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"top": "def grow(rows, more=(1,)):\n    rows += more", "body": "grow(made)"}, "change of rows"),
         ({"top": "def get():\n    return made", "init": "rows = get(); rows.append(1)"}, "change of rows"),
         ({"init": "rows = TABLE.get('rows'); rows.append(1)"}, "change of rows"),
+        ({"top": STATIC.format("x.training = True")}, "assignment to x.training"),
+        ({"top": IN_CONTEXT, "body": "out = Scale.apply(x)"}, "assignment to x.saved"),
         # Code of constructors in calls.
         (
             {"top": "class A:\n    def __init__(self, other):\n        self = other\n        self.n = 1"},

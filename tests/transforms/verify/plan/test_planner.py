@@ -222,6 +222,13 @@ def test_state_comes_from_the_snapshot() -> None:
     assert plan.operators == ("aten.mm",) and plan.outputs[0].shape == (3, 7)
 
 
+def test_static_methods_take_no_self() -> None:
+    static = "    @staticmethod\n    def _flat(x):\n        return x.view(-1)\n\n"
+    head = _HEAD.replace("    def forward", f"{static}    def forward")
+    plan = plan_of("return self._flat(x), ModelNew._flat(x)", head=head)
+    assert [view.shape for view in plan.outputs] == [(15,), (15,)]
+
+
 @pytest.mark.parametrize(
     "change",
     [
