@@ -302,7 +302,7 @@ class Body:
         if name in tables.OTHER_ATTRIBUTES.names:
             return True
         if name.startswith("_"):
-            own = of_class or (isinstance(owner, ast.Name) and owner.id in ("self", "cls"))
+            own = of_class or (isinstance(owner, ast.Name) and owner.id in (self._self, "self", "cls"))
             return own and name in self._members and not _is_special(name)
         is_self = isinstance(owner, ast.Name) and owner.id == self._self and not of_class
         if is_self and self._context is Context.CALL and self._kind is not Kind.LAYER:

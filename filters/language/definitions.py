@@ -125,11 +125,12 @@ class Definitions:
                     found.add(member.name)
                 elif isinstance(member, (ast.Assign, ast.AnnAssign)):
                     found |= {each.id for each in _targets(member) if isinstance(each, ast.Name)}
+            owners = {"self", "ctx", *map(self.self_name, (each for each in node.body if isinstance(each, Function)))}
             for inner in ast.walk(node):
                 if (
                     isinstance(inner, ast.Attribute)
                     and isinstance(inner.ctx, ast.Store)
-                    and root(inner.value) in ("self", "ctx")
+                    and root(inner.value) in owners
                 ):
                     found.add(inner.attr)
                 elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.args:

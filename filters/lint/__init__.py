@@ -42,7 +42,30 @@ def _finding(node: ast.AST, rule: Rule, what: str) -> Finding:
 
 def _parse(code: str) -> Source | Finding:
     try:
-        return Source(code)
+        source = Source(code)
+        _name_self(source)
+        return source
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else 0
         return Finding(line, f"does not parse: {error}", Rule.UNPARSABLE.value)
+
+
+def _name_self(source: Source) -> None:
+    """Call the first argument of each method `self`, as the rules do."""
+    methods = [member for node in source.nodes if isinstance(node, ast.ClassDef) for member in node.body]
+    for method in methods:
+        if not isinstance(method, ast.FunctionDef) or {"classmethod", "staticmethod"} & _decorators(method):
+            continue
+        first = next((each.arg for each in (*method.args.posonlyargs, *method.args.args)), "self")
+        inner = list(ast.walk(method))
+        if any(isinstance(each, ast.Name) and each.id == "self" for each in inner):
+            continue
+        for each in inner:
+            if isinstance(each, ast.Name) and each.id == first:
+                each.id = "self"
+            elif isinstance(each, ast.arg) and each.arg == first:
+                each.arg = "self"
+
+
+def _decorators(node: ast.FunctionDef) -> set[str]:
+    return {each.id for each in node.decorator_list if isinstance(each, ast.Name)}

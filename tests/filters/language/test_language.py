@@ -85,6 +85,15 @@ class Scale(torch.autograd.Function):
         ctx.saved = x.saved = 1
         return x
 """
+NAMED_THIS = """
+class Block(nn.Module):
+    def __init__(this):
+        super().__init__()
+        this.shift, this._scale = nn.Parameter(torch.ones(3)), 2
+
+    def forward(this, x):
+        return x.new_empty(this._scale), this.shift
+"""
 SETS_LATER = """
 class Block(nn.Module):
     def __init__(self):
@@ -165,6 +174,7 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"top": "import numbers", "init": "self.count = 1 if isinstance(self.sizes, numbers.Integral) else 2"},
         {"top": MOVED},
         {"top": STATIC.format("return x.view(-1)")},
+        {"top": NAMED_THIS},
         {"top": "try:\n    import math as m\nexcept ImportError:\n    import math as m"},
         {"top": "if __name__ == '__main__':\n    print(eval('1'))"},
     ],
@@ -282,6 +292,7 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"init": "rows = TABLE.get('rows'); rows.append(1)"}, "change of rows"),
         ({"top": STATIC.format("x.training = True")}, "assignment to x.training"),
         ({"top": IN_CONTEXT, "body": "out = Scale.apply(x)"}, "assignment to x.saved"),
+        ({"top": NAMED_THIS.replace("return x", "this.half(); return x")}, "the attribute half"),
         # Code of constructors in calls.
         (
             {"top": "class A:\n    def __init__(self, other):\n        self = other\n        self.n = 1"},

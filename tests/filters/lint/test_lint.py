@@ -258,6 +258,21 @@ def test_kernels_and_the_entry_must_be_there() -> None:
     )
 
 
+def test_self_may_have_another_name() -> None:
+    block = MODEL.format(body="pass").replace("ModelNew", "Block")
+    entry = """
+class ModelNew(nn.Module):
+    def __init__(this):
+        super().__init__()
+        this.block = Block()
+
+    def forward(this, x):
+        return this.block(x)
+"""
+    assert rules(KERNEL + block + entry) == set()
+    assert rules(KERNEL + block + entry.replace("Block()", "nn.ReLU()")) == {Rule.TORCH_COMPUTE}
+
+
 def test_a_source_that_does_not_parse_is_one_finding() -> None:
     assert rules("def (") == {Rule.UNPARSABLE}
     assert rules("(" * 5000) == {Rule.UNPARSABLE}
