@@ -222,7 +222,9 @@ class Body:
             return
         elif path := self._source.path(node):
             yield from self._imported(node, path)
-        elif (name in vars(builtins) or _is_special(name)) and name not in _BUILTINS:  # other names are defined nowhere
+        elif not ({name, "*"} & self._source.bound or _is_special(name) or node in self._source.arguments):
+            yield node, f"{name} is not defined", ""
+        elif (name in vars(builtins) or _is_special(name)) and name not in _BUILTINS:
             yield node, f"the name {name}", _NAMES
         elif name == "super" and not (
             self._sets_attributes and last_name(self._parents[self._parents[node]]) == "__init__"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import io
 import tokenize
 from collections.abc import Iterator, Mapping
@@ -93,6 +94,17 @@ class Source:
             if isinstance(node, ast.Assign) and (path := self._renamed_module(node, paths)):
                 paths[ast.unparse(node.targets[0])] = path
         return paths
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Names of built-in functions, and those that any statement, parameter or import of the source binds."""
+        names = {each.id for each in self.nodes if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
+        names |= {each.arg for each in self.nodes if isinstance(each, ast.arg)}
+        names |= {each.asname or each.name.partition(".")[0] for each in self.nodes if isinstance(each, ast.alias)}
+        for node in self.nodes:  # functions, classes, handlers of exceptions, and patterns
+            name = getattr(node, "name", None)
+            names |= {name} if isinstance(name, str) else set()
+        return frozenset(names | vars(builtins).keys())
 
     def _is_at_top(self, node: ast.AST) -> bool:
         """True for a statement of the file, or of a `try` of the file."""

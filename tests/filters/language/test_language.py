@@ -189,6 +189,7 @@ def test_code_that_is_inside(parts: dict[str, str]) -> None:
     [
         ({"kernel": "value = tl.tanh(value)"}, "line 18: Triton has no triton.language.tanh"),
         ({"kernel": "value = value * weight"}, "line 18: weight in a kernel is not defined"),
+        ({"body": "doubled[(1,)](x, out, size, BLOCK=128)"}, "line 37: doubled is not defined"),
         ({"top": "@triton.autotune(configs=[], key=[])\ndef launch(x):\n    return x"}, "decorates a function without"),
     ],
 )
