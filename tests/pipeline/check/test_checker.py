@@ -253,9 +253,18 @@ def test_inputs_and_buffers_are_on_the_gpu_of_the_parameters(sandbox: Sandbox) -
     assert read_problem(code, sandbox, GUEST, LIMITS).workloads
 
 
-@pytest.mark.parametrize(("draw", "high"), [("torch.rand", 1), ("torch.randn", 0)])
-def test_inputs_between_0_and_1_stay_there_where_others_are_not_finite(draw: str, high: int, sandbox: Sandbox) -> None:
-    code = module(get_inputs=f"return [{draw}(rows, columns)]", forward="return torch.log(x) * self.scale")
+@pytest.mark.parametrize(
+    ("draw", "result", "high"),
+    [
+        ("torch.rand", "torch.log(x)", 1),
+        ("torch.randn", "torch.log(x)", 0),
+        ("torch.rand", "nn.functional.binary_cross_entropy(x, x)", 1),  # raises on others
+    ],
+)
+def test_inputs_between_0_and_1_stay_there_where_others_fail(
+    draw: str, result: str, high: int, sandbox: Sandbox
+) -> None:
+    code = module(get_inputs=f"return [{draw}(rows, columns)]", forward=f"return {result} * self.scale")
     problem = read_problem(code, sandbox, GUEST, LIMITS, more_calls=1)
     assert [workload.tensors[0].high for workload in problem.workloads] == [high] * 2
 

@@ -182,14 +182,18 @@ class _Problem:
 
     @cached_property
     def needs_unit(self) -> bool:
-        """True if the module is finite on its own inputs, which are between 0 and 1, and not on normal ones."""
+        """True if the module needs inputs between 0 and 1: on normal ones, it raises or is not finite."""
         floats = [value for value in self.tensors if value.is_floating_point() and value.numel()]
         if not floats or not all(float(value.min()) >= 0 and float(value.max()) <= 1 for value in floats):
             return False
         seed(3)
         normal = [torch.randn_like(value) if value.is_floating_point() else value.clone() for value in self.tensors]
+        return self._runs_on(self.arguments()) and not self._runs_on(fill(self._tree, normal))
+
+    def _runs_on(self, arguments: Sequence[Any]) -> bool:
+        """True if a call neither raises nor has values that are not finite."""
         try:
-            return _is_finite(self.call()) and not _is_finite(self.call(fill(self._tree, normal)))
+            return _is_finite(self.call(arguments))
         except _Unfit:
             return False
 
