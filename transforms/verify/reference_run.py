@@ -138,7 +138,7 @@ class Reference:
         """True if the outputs may depend on an unspecified choice among equal values."""
         code = self.task.python_code
         if trial.distribution in _NEAR_TIES:
-            return self.task.by_model and _sorts(code)
+            return self.task.by_model and (_sorts(code) or _FIRST.search(code) is not None)
         if trial.distribution == "sparse" and _FIRST.search(code):
             return any(pattern.search(code) for pattern in (_SORTED, _ANY))
         return trial.distribution in _TIES and (_FIRST.search(code) is not None or _sorts(code))

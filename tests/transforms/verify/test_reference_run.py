@@ -84,3 +84,18 @@ def test_bounds_that_depend_on_the_dtype_are_the_row_s_in_the_oracle(sandbox: Sa
     assert oracle.dtype == torch.float64 and torch.equal(oracle == 1, eager == 1)
     negative = oracle != 1
     torch.testing.assert_close(oracle[negative], eager[negative].double(), rtol=1e-6, atol=1e-44)
+
+
+ROUTER = """
+    def forward(self, x):
+        return x.softmax(-1).max(-1)
+"""
+
+
+def test_any_index_of_computed_values_that_round_to_equal_ones_is_right(sandbox: Sandbox) -> None:
+    reference = run(ROUTER, [PlannedTrial(0, 0, "scaled")], sandbox, 0.0, (16,))
+    values, places = reference.tensors["input.0.0"].softmax(-1).max(-1)
+    largest = reference.tensors["input.0.0"].argmax(-1)
+    assert not torch.equal(largest, places)
+    assert reference._bounds[0].measure([values, largest]).passes
+    assert not reference._bounds[0].measure([values, 1 + places]).passes, "the rows of large values have no ties"
