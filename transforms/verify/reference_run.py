@@ -27,6 +27,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Trial, Workload
 
 from .evidence import InputRejected, Rejected, check_kernels, check_logged, reply_of
+from .hints import hint
 from .task import PlannedTrial, Task, VerifySettings, nudges, terms, trial_calls
 
 _TIES = ("sparse", *KINDS_OF_VALUES, NAMED)  # distributions with equal values
@@ -248,6 +249,7 @@ class Reference:
         measure = self._bounds[index].measure(observed.values)
         if not measure.passes:
             error = f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
+            error += self._hint(planned) if wrong is Reason.WRONG_VALUES else ""
             raise Rejected(wrong, error, planned, self._bounds[index].worst_element(observed))
         return Trial(
             workload=planned.workload,
@@ -257,6 +259,12 @@ class Reference:
             honest_error=measure.honest_error,
             tolerance=measure.tolerance,
         )
+
+    def _hint(self, trial: PlannedTrial) -> str:
+        """The likely cause of wrong values, as the end of the evidence."""
+        task = self.task
+        found = hint(task.triton_code, trial.distribution, task.is_half) if task.by_model else ""
+        return f"; {found}" if found else ""
 
     def is_right(self, index: int, observed: Observation) -> bool:
         """True if trial `index` would pass with these outputs."""
