@@ -266,6 +266,9 @@ class Body:
         head, _, last = path.rpartition(".")
         layer = head in ("torch.nn", "torch.nn.parameter") and last[:1].isupper()
         fills = head == "torch.nn.init" and (last.endswith("_") or "calculate" in last)
+        function = self._file.builtin(getattr(self._parents[node], "func", node))
+        if path in tables.IMPORTS.names and function in ("getattr", "hasattr"):
+            return  # the function is refused
         if not (layer or fills or path in tables.CONSTRUCTOR.names):
             yield node, f"the module {path} as a value" if path in tables.IMPORTS.names else path, _NAMES
         elif self._context is Context.CALL and not self._is_layer_in_constant(node, path):

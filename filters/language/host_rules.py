@@ -106,7 +106,9 @@ def _check_constant(file: Definitions, node: ast.Assign | ast.AnnAssign) -> Iter
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     flat = [each for target in targets for each in (target.elts if isinstance(target, ast.Tuple) else [target])]
     if not all(isinstance(each, ast.Name) for each in flat):
-        yield node, f"an assignment to {ast.unparse(targets[0])}", "set names at the top of a file"
+        is_switch = any(file.path(each).startswith("torch.backends.") for each in flat)
+        instead = "leave it out" if is_switch else "set names at the top of a file"
+        yield node, f"an assignment to {ast.unparse(targets[0])}", instead
     if isinstance(node, ast.AnnAssign):
         yield from check_annotation(node.annotation)
     if node.value is not None and not file.source.renames_module(node):
@@ -134,7 +136,8 @@ def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
             # A layer calls methods of its own, and no class may replace these.
             replaces = kind is Kind.LAYER and name not in ("__init__", "forward")
             if replaces or name in refused - CALLED or (name.startswith("__") and name not in special):
-                yield member, f"a member {name} of a class", "name it otherwise"
+                is_helper = replaces and isinstance(member, Function)
+                yield member, f"a member {name} of a class", "write a function" if is_helper else "name it otherwise"
             elif names.count(name) > 1:
                 yield member, f"another definition of {name}", "define each name once"
 

@@ -294,6 +294,10 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"top": STATIC.format("x.training = True")}, "assignment to x.training"),
         ({"top": IN_CONTEXT, "body": "out = Scale.apply(x)"}, "assignment to x.saved"),
         ({"top": NAMED_THIS.replace("return x", "this.half(); return x")}, "the attribute half"),
+        ({"top": "torch.backends.cuda.matmul.allow_tf32 = False"}, "outside of the language: leave it out"),
+        ({"top": "HAS_TANH = hasattr(tl, 'tanh')"}, "the name hasattr"),
+        ({"top": f"{LAYER}\n    def helper(self):\n        return 1"}, "member helper of a class is outside of the "),
+        ({"top": f"{LAYER}\n    def helper(self):\n        return 1"}, "write a function"),
         # Code of constructors in calls.
         (
             {"top": "class A:\n    def __init__(self, other):\n        self = other\n        self.n = 1"},
