@@ -139,7 +139,8 @@ VALUES = Group(
         "triton.language",
         "PropagateNan bfloat16 constexpr dtype float16 float32 float64 float8e4nv float8e5 int1 int16 int32 int64 "
         "int8 uint16 uint32 uint64 uint8",
-    ),
+    )
+    | _of("typing", "Any Dict List Optional Sequence Tuple Union"),
 )
 TRITON = Group(
     "Triton",

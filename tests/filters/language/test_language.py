@@ -175,6 +175,7 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"top": MOVED},
         {"top": STATIC.format("return x.view(-1)")},
         {"top": NAMED_THIS},
+        {"top": "from typing import Sequence, Union\nSizes = Union[int, Sequence[int]]"},
         {"top": "try:\n    import math as m\nexcept ImportError:\n    import math as m"},
         {"top": "if __name__ == '__main__':\n    print(eval('1'))"},
     ],
