@@ -330,7 +330,9 @@ class Body:
             for kind in kinds:
                 if (self._path(kind) or self._file.builtin(kind)) not in tables.TYPES.names:
                     yield node, f"isinstance of {ast.unparse(kind)}", "test for Tensor, a number, a list or a dict"
-        if builtin == "str" and self._context is Context.CALL and [*map(last_name, node.args)] != ["dtype"]:
+        is_raised = any(isinstance(each, ast.Raise) for each in self._source.ancestors(node))
+        is_kept = self._context is Context.CALL and not is_raised
+        if builtin == "str" and is_kept and [*map(last_name, node.args)] != ["dtype"]:
             yield node, "the text of a value", "compare values"
         if path in _GPU_PROPERTIES and not isinstance(parent, ast.Attribute):
             yield node, "the properties of the GPU as a value", "read multi_processor_count"
