@@ -307,9 +307,7 @@ class _Conditions:
             return False
         functions = (each for each in self._source.ancestors(node) if isinstance(each, ast.FunctionDef))
         function = next((each for each in functions if node.id in variables(each)), None)
-        if function is None or self._file.owner(function) is None or not function.args.args:
-            return True
-        return node.id != function.args.args[0].arg or node.id in stored(function)
+        return function is None or node.id != self._file.self_name(function) or node.id in stored(function)
 
     def _note(self, node: ast.expr, side: bool) -> None:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
