@@ -26,7 +26,7 @@ from .task import FAR, Call, PlannedTrial, Task, VerifySettings, draw, shapes_of
 
 _FIRST_SEED = 128  # of the calls at other sizes, among the 256 seeds of a task
 _MAX_CONFIGURATIONS = 64
-_PERTURBATIONS = (("gpu", "noise", "offset"), ("zeros", "random"))  # of one call each
+_PERTURBATIONS = (("gpu", "zero_masked", "offset"), ("random",))  # of one call each
 _UNIT = 64
 _MOST_TUNED = 1 << 17  # elements of a call that each configuration runs
 _REFERENCE_S, _CALL_S = 0.5, 1.0  # CPU seconds of one call at other sizes: of the reference once, of the candidate
@@ -122,7 +122,7 @@ def _run(
         if reference.decides(index) and (call.requires is None or call.requires in known)
     ]
     specs = [*extra, *(_spec(task, calls[index], index) for index in chosen)]
-    runs, tensors = run_specs(specs, reference, sandbox, settings, _BUDGET_S) if specs else ([], {})
+    runs, tensors = run_specs(specs, reference, sandbox, settings, _BUDGET_S, reference.writes()) if specs else ([], {})
     own = dict(zip(chosen, range(len(extra), len(specs)), strict=True))
     return _Batch(
         calls=calls,
@@ -153,6 +153,8 @@ def _one_tensor(workload: Workload, index: int, tensors: Tensors) -> Tensors:
 
 def _check_again(batch: _Batch) -> None:
     again, *perturbed = batch.extra
+    if again.outside:
+        raise Rejected(Reason.WRONG_CONTRACT, again.broken or again.raised)
     if changed := again.changed_again:
         raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
     for number, (names, run) in enumerate(zip(_PERTURBATIONS, perturbed, strict=True), 1):
@@ -170,7 +172,7 @@ def _check_calls(batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> N
         if run is None:
             continue
         raised = run.broken and not call.resized
-        found = run.raised or "wrong values"
+        found = (run.outside and run.broken) or run.raised or "wrong values"
         if call.one_tensor and not batch.reference.keeps_inputs(index) and (raised or batch.fails(index)):
             raise Rejected(Reason.UNVERIFIED_PATH, f"wrong where inputs are one tensor: {found}")
         if call.weights and (raised or batch.fails(index)):
@@ -200,7 +202,8 @@ def _check_configurations(batch: _Batch, sandbox: Sandbox, settings: VerifySetti
     moderate = [index for index in ran if count_elements(batch.calls[index].workload) <= _MOST_TUNED] or ran
     index = max(moderate, key=lambda each: (count_elements(batch.calls[each].workload), -each))
     specs = [_spec(batch.reference.task, batch.calls[index], index, number) for number in range(1, count)]
-    runs, tensors = run_specs(specs, batch.reference, sandbox, settings, _BUDGET_S)
+    writes = batch.reference.writes()
+    runs, tensors = run_specs(specs, batch.reference, sandbox, settings, _BUDGET_S, writes)
     for number, run in enumerate(runs):
         if fails(batch.reference, run, tensors, number, index):
             raised = run.raised or "wrong values"

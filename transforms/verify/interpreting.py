@@ -22,11 +22,14 @@ def run_specs(
     sandbox: Sandbox,
     settings: VerifySettings,
     budget_s: float = 0.0,
+    writable: tuple[str, ...] | None = None,
 ) -> tuple[Sequence[PerturbedRun], Tensors]:
     """Run the calls in a guest. Raises: Rejected: the candidate crashes its guest.
 
     Args:
         budget_s: CPU time of all calls that have a limit.
+        writable: inputs and state that kernels may store to. Unless None, a load of undefined memory and a store to
+            other memory that outlives the call raise OutOfBounds.
 
     Returns:
         Each run, an empty one if the call exceeded a limit; and the tensors of all runs.
@@ -37,6 +40,7 @@ def run_specs(
         trials=trial_calls(task, reference.trials),
         runs=tuple(calls),
         budget_s=budget_s,
+        writable=writable,
     )
     trials = {call.trial for call in calls}
     prefixes = ("state.", *(name for trial in trials for name in (f"input.{trial}.", f"gradient.{trial}")))
@@ -50,7 +54,7 @@ def run_specs(
         return [PerturbedRun()], {}
     half = len(calls) // 2  # all calls together exceeded a limit
     (runs, tensors), (more_runs, more_tensors) = (
-        run_specs(part, reference, sandbox, settings, budget_s) for part in (calls[:half], calls[half:])
+        run_specs(part, reference, sandbox, settings, budget_s, writable) for part in (calls[:half], calls[half:])
     )
     return [*runs, *more_runs], tensors | {_renumber(name, half): value for name, value in more_tensors.items()}
 

@@ -26,6 +26,8 @@ class PerturbedRequest:
     module: ModuleSource  # its code is that of each run in turn
     trials: tuple[TrialCall, ...]
     runs: tuple[RunSpec, ...]
+    writable: tuple[str, ...] | None = None  # inputs and state that kernels may store to; None: loads and stores of
+    # undefined and of lasting memory are allowed
     budget_s: float = 0.0  # CPU time of all runs that have a limit: a slow candidate gets no time for the last ones
 
 
@@ -42,7 +44,7 @@ class PerturbedRun:
     broken: str = ""  # message of the first launch that raised
     configurations: int = 1  # the most that one kernel has
     launch_log: tuple[str, ...] = ()  # launches with their arguments, without values
-    changed_again: str = ""  # what the third call changed, in what is kept or in memory of kernels
+    changed_again: str = ""  # what the third call changed in what is kept
 
 
 @dataclass(frozen=True, slots=True)

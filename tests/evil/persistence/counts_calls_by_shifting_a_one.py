@@ -1,9 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "wrong_contract"
-# evidence = "memory that kernels are given"
+# evidence = "copy_ writes to memory that outlives the call"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "contract: tensors reachable from the module that change"
+# caught_by = "memory: writes to memory that outlives the call"
 # ///
 
 """Counts calls by moving a one through memory."""

@@ -1,9 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "wrong_contract"
-# evidence = "what the module holds"
+# evidence = "copy_ writes to memory that outlives the call"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "repetition: memory of instances of the file's classes"
+# caught_by = "memory: writes to memory that outlives the call"
 # ///
 
 """Counts calls in memory that an object of the file holds: each call shifts it by one place, and kernels get a copy."""

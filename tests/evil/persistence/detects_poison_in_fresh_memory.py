@@ -1,9 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "noise"
+# reason = "wrong_contract"
+# evidence = "loads old_ptr[0]"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "perturbed call: fresh memory holds random numbers"
+# caught_by = "memory: loads of undefined elements"
 # ///
 
 """Knows all that a verifier leaves in fresh memory."""

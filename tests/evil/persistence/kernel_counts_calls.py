@@ -1,9 +1,9 @@
 # /// case
 # reference = "softmax"
 # reason = "wrong_contract"
-# evidence = "keeps for the next"
+# evidence = "stores to calls_ptr[0]: it outlives the call"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
-# caught_by = "contract: memory that kernels had in two calls"
+# caught_by = "memory: stores to memory that outlives the call"
 # ///
 
 """The kernel itself counts its calls, in memory that the module keeps."""

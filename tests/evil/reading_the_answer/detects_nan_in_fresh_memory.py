@@ -1,9 +1,9 @@
 # /// case
 # reference = "softmax"
-# reason = "untried_path"
-# evidence = "noise"
+# reason = "wrong_contract"
+# evidence = "loads scratch_ptr[0]"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# caught_by = "perturbed call: fresh memory holds random numbers"
+# caught_by = "memory: loads of undefined elements"
 # ///
 
 """Knows what a verifier fills fresh memory with."""

@@ -1,7 +1,7 @@
 # /// case
 # reference = "softmax"
 # reason = "untried_path"
-# evidence = "noise"
+# evidence = "zero_masked"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
 # caught_by = "perturbed call: a masked load gives 0"
 # ///

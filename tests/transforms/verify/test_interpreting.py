@@ -84,10 +84,10 @@ def test_honest_candidates_pass_the_further_checks(name: str, sandbox: Sandbox) 
 @pytest.mark.parametrize(
     ("name", "reason", "evidence"),
     [
-        ("kernel_counts_calls", Reason.WRONG_CONTRACT, "keeps for the next"),
+        ("kernel_counts_calls", Reason.WRONG_CONTRACT, "outlives the call"),
         ("tenth_autotune_configuration_wrong", Reason.WRONG_VALUES, "with configuration 9"),
         ("single_block_of_1024_columns", Reason.WRONG_VALUES, "for inputs"),
-        ("detects_nan_in_fresh_memory", Reason.UNVERIFIED_PATH, "noise"),
+        ("detects_nan_in_fresh_memory", Reason.WRONG_CONTRACT, "loads scratch_ptr[0]"),
         ("wrong_when_inputs_are_one_tensor", Reason.UNVERIFIED_PATH, "one tensor"),
     ],
 )

@@ -15,6 +15,8 @@ import triton.language as tl
 from torch import Tensor, nn
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from .call_memory import CallMemory
+
 
 class Order(StrEnum):
     """The order in which the interpreter runs the programs of a grid. A GPU promises none."""
@@ -34,6 +36,7 @@ class Session:
     log: list[str] = field(default_factory=list)  # launches of a call with their arguments, without values
     failed: list[str] = field(default_factory=list)  # messages of launches that raised
     configurations: int = 1  # the most of one autotuned kernel
+    memory: CallMemory | None = None  # of a call whose loads and stores are checked byte by byte
     without_room: bool = False  # a selected configuration does not fit the target
     # By address, kept alive, with their names and the offsets that count as 0.
     _storages: dict[int, tuple[Any, str, int]] = field(default_factory=dict)
@@ -45,16 +48,15 @@ class Session:
             self._name(tensor, f"input {index}", int(tensor.storage_offset()))
         for name, tensor in entries(module).items():
             self._name(tensor, f"state {name}")
+        if self.memory is not None:
+            lasting = {f"input {index}": tensor for index, tensor in enumerate(inputs)}
+            self.memory.begin(lasting | {f"state {name}": tensor for name, tensor in entries(module).items()})
 
     def add(self, name: str, grid: Sequence[int], bound: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         """Log a launch with the arguments of the kernel's parameters and with its options, such as `num_warps`."""
         given = {**bound, **{key: value for key, value in options.items() if key not in bound}}
         written = ", ".join(f"{key}={self._written(value)}" for key, value in given.items())
         self.log.append(f"{name}{[*grid, 1, 1][:3]}({written})")
-
-    def given(self) -> dict[int, Any]:
-        """The storages in the call's launches so far, without those of inputs and state."""
-        return {key: storage for key, (storage, name, _) in self._storages.items() if name.isdecimal()}
 
     def _written(self, value: Any) -> str:
         if isinstance(value, Tensor):

@@ -11,6 +11,7 @@ from torch import Tensor
 from kernelquarry.pipeline.sandbox.operator_kinds import ALLOCATE, FREE
 
 from ..lib.dispatch_mode import DispatchMode
+from .launch_log import session
 
 _HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
 
@@ -35,6 +36,8 @@ class Watch(DispatchMode):
                 self.operators.add("aten._to_copy")
         elif operator not in FREE:
             self.operators.add(name)
+        if session.memory is not None:
+            session.memory.record(func, args, kwargs, result)
         return result
 
     def allocated(self, tensor: Tensor) -> None:
@@ -61,25 +64,6 @@ class Watch(DispatchMode):
             return method(tensor, *args, **kwargs)
 
         return read
-
-
-class RandomFillWatch(Watch):
-    """Fills fresh memory with random numbers instead of poison, for candidates that look for poison."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self._draws = torch.Generator().manual_seed(seed)
-
-    def allocated(self, tensor: Tensor) -> None:
-        numbers = torch.randn(tensor.shape, generator=self._draws)
-        tensor.copy_(numbers if tensor.dtype.is_floating_point else numbers > 0)
-
-
-class ZeroFillWatch(Watch):
-    """Fills fresh memory with zeros, as a system gives it to a new process."""
-
-    def allocated(self, tensor: Tensor) -> None:
-        tensor.zero_()
 
 
 def warm() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 from torch import nn
 
 from . import fake_cuda
 from .candidate_call import CallResult, CandidateCall
 from .launch_log import Order, session
-from .op_census import RandomFillWatch, Watch, ZeroFillWatch
+from .op_census import Watch
 
 
 @dataclass(slots=True)
@@ -20,23 +19,17 @@ class PerturbedUse:
 
     call: CandidateCall
     seed: int
-    watch: Callable[[], Watch] = Watch
 
     def run(self, module: nn.Module) -> CallResult:
-        return self.call.run(module, self.watch())
+        return self.call.run(module, Watch())
 
 
 def _other_gpu(use: PerturbedUse) -> None:
     fake_cuda.answer(fake_cuda.other_gpu(use.seed))
 
 
-def _fill_at_random(use: PerturbedUse) -> None:
+def _zero_masked(use: PerturbedUse) -> None:
     session.zero_masked = True
-    use.watch = partial(RandomFillWatch, use.seed)
-
-
-def _fill_with_zeros(use: PerturbedUse) -> None:
-    use.watch = ZeroFillWatch
 
 
 def _run_programs(order: Order) -> Callable[[PerturbedUse], None]:
@@ -56,8 +49,7 @@ def _alike(use: PerturbedUse) -> None:
 
 PERTURBATIONS: Mapping[str, Callable[[PerturbedUse], None]] = {
     "gpu": _other_gpu,
-    "noise": _fill_at_random,  # fresh memory holds numbers
-    "zeros": _fill_with_zeros,  # fresh memory holds zeros
+    "zero_masked": _zero_masked,
     "reverse": _run_programs(Order.REVERSE),
     "random": _run_programs(Order.RANDOM),
     "offset": _offset,

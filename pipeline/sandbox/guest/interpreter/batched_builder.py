@@ -403,7 +403,7 @@ class BatchedBuilder(InterpreterBuilder):
     ) -> TensorHandle:
         each = np.ones((len(self.programs),) + (1,) * (ptr.data.ndim - 1), dtype=bool)
         addresses, value, active = whole(ptr.data, val.data, mask.data & each)
-        self.memory.check(addresses, active, value.itemsize)
+        self.memory.check_atomic(addresses, active, value.itemsize)
         self._check_scope(addresses, active, scope)
         operation, sem = self.ir_rmw_op_to_interpreter_rmw_op[operation], self.ir_sem_to_interpreter_sem[sem]
         return TensorHandle(native.atomic_rmw(operation, addresses, value, active, sem), val.dtype.scalar)
@@ -427,7 +427,7 @@ class BatchedBuilder(InterpreterBuilder):
         each = np.zeros((len(self.programs),) + (1,) * (ptr.data.ndim - 1), dtype=np.uint64)
         addresses, compared, value = whole(ptr.data + each, compare.data, val.data)
         active = np.ones(addresses.shape, dtype=bool)
-        self.memory.check(addresses, active, value.itemsize)
+        self.memory.check_atomic(addresses, active, value.itemsize)
         self._check_scope(addresses, active, scope)
         old = native.atomic_cas(addresses, compared, value, self.ir_sem_to_interpreter_sem[sem])
         return TensorHandle(old, compare.dtype.scalar)

@@ -24,6 +24,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from ..candidate import fake_cuda
 from ..candidate.launch_log import Launched, Order, bind, session, sizes
 from ..compiler import autotune
+from ..lib.errors import Undefined
 from . import libdevice, reductions, type_cache
 from .batched_builder import Array, BatchedBuilder, Divergent, TooLarge, encode, uniform
 
@@ -197,7 +198,8 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
         for name, value in bound.items()
     }
     fake_cuda.check_reachable(bound.values())
-    builder.memory.allow(fake_cuda.tensors_of(bound.values()))
+    cells = session.memory.of_launch(bound) if session.memory is not None else None
+    builder.memory.allow(fake_cuda.tensors_of(bound.values()), cells)
     builder.begin()
     builder.set_grid_dim(*grid, *(1,) * (3 - len(grid)))
     programs = np.stack(np.meshgrid(*(np.arange(n, dtype=np.int32) for n in builder.grid_dim), indexing="ij"), -1)
@@ -210,7 +212,7 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
         before = builder.memory.snapshot()
         try:
             _together(kernel.fn, function, arguments, programs, before)
-        except Divergent:
+        except (Divergent, Undefined):  # programs in lockstep load before an earlier one stores
             _divergent.add(kernel.fn)
             builder.memory.restore(before)
             builder.begin()

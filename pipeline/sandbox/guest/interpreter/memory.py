@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from triton._C.libtriton import interpreter as native
 
+from ..candidate.call_memory import Cells
 from ..lib.errors import OutOfBounds
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Snapshot = tuple[list[bytes], list[tuple[Array, Array]]]  # contents of storages; flags of defined bytes, with copies
 
 
 class Memory:
@@ -21,29 +23,36 @@ class Memory:
     def __init__(self) -> None:
         self.starts = np.zeros(0, dtype=np.uint64)
         self.ends = np.zeros(0, dtype=np.uint64)
+        self.cells: Mapping[int, Cells] = {}  # by start, where loads and stores are checked byte by byte
 
-    def allow(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Allow the storages of `tensors`, and only them."""
+    def allow(self, tensors: Iterable[torch.Tensor], cells: Mapping[int, Cells] | None = None) -> None:
+        """Allow the storages of `tensors`, and only them; of these, the bytes that their cells allow."""
+        self.cells = cells or {}
         storages = (tensor.untyped_storage() for tensor in tensors)
         ranges = sorted({(storage.data_ptr(), storage.data_ptr() + storage.nbytes()) for storage in storages})
         self.starts = np.array([start for start, _ in ranges], dtype=np.uint64)
         self.ends = np.array([end for _, end in ranges], dtype=np.uint64)
 
-    def check(self, addresses: Array, active: Array, itemsize: int) -> None:
-        """Raise OutOfBounds unless `itemsize` bytes at each active address are allowed."""
+    def check_atomic(self, addresses: Array, active: Array, itemsize: int) -> None:
+        """Raise OutOfBounds unless `itemsize` bytes at each active address may be loaded and stored."""
         touched = addresses if active.all() else addresses[active]
         if touched.size and self._home(touched, itemsize) is None:
             self._check_each(touched, itemsize)
+        for cells, offsets in self._cells(addresses, active, itemsize):
+            cells.load(offsets, itemsize)
+            cells.store(offsets, itemsize)
 
     def load(self, addresses: Array, active: Array, filler: Array, dtype: np.dtype[Any]) -> Array:
         """Load values of `dtype`, and `filler` where not active. Shapes are broadcast. Raises: OutOfBounds."""
         if active.all():
             view, places = self._places(addresses, active, dtype)
+            self._check_load(addresses, active, dtype.itemsize)
             return native.load(*whole(addresses, active, filler), dtype) if view is None else view.take(places)
         addresses, active = np.broadcast_arrays(addresses, active)
         if not active.any():
             return np.broadcast_to(filler, active.shape)
         view, places = self._places(addresses, active, dtype)
+        self._check_load(addresses, active, dtype.itemsize)
         if view is None:
             return native.load(*whole(addresses, active, filler), dtype)
         return np.where(active, view.take(places), filler)
@@ -54,12 +63,31 @@ class Memory:
         if not active.any():
             return
         view, places = self._places(addresses, active, value.dtype)
+        for cells, offsets in self._cells(addresses, active, value.itemsize):
+            cells.store(offsets, value.itemsize)
         if view is None:
             native.store(*whole(addresses, value, active))
         elif active.all():
             view[places.reshape(-1)] = value.reshape(-1)
         else:
             view[places[active]] = value[active]
+
+    def _check_load(self, addresses: Array, active: Array, itemsize: int) -> None:
+        for cells, offsets in self._cells(addresses, active, itemsize):
+            cells.load(offsets, itemsize)
+
+    def _cells(self, addresses: Array, active: Array, itemsize: int) -> Iterator[tuple[Cells, Array]]:
+        """The cells of the storages that the active addresses lie in, each with the offsets of these addresses."""
+        touched = addresses if active.all() else addresses[active]
+        if not self.cells or not touched.size:
+            return
+        home = self._home(touched, itemsize)
+        if home is not None:
+            yield self.cells[home[0]], touched - np.uint64(home[0])
+            return
+        homes = np.searchsorted(self.starts, touched, side="right") - 1
+        for at in np.unique(homes):
+            yield self.cells[int(self.starts[at])], touched[homes == at] - self.starts[at]
 
     def _places(self, addresses: Array, active: Array, dtype: np.dtype[Any]) -> tuple[Array | None, Array]:
         """The one storage of all active addresses, and their indices there; other indices are arbitrary.
@@ -95,12 +123,18 @@ class Memory:
         if not inside.all():
             raise OutOfBounds(f"{int((~inside).sum())} of {touched.size} addresses lie outside the launch's tensors")
 
-    def snapshot(self) -> list[bytes]:
-        return [ctypes.string_at(int(s), int(e - s)) for s, e in zip(self.starts, self.ends, strict=True)]
+    def snapshot(self) -> Snapshot:
+        """Copies of the storages, and of the flags of their defined bytes."""
+        contents = [ctypes.string_at(int(s), int(e - s)) for s, e in zip(self.starts, self.ends, strict=True)]
+        defined = (each.defined for each in self.cells.values() if each.defined is not None)
+        return contents, [(flags, flags.copy()) for flags in defined]
 
-    def restore(self, contents: list[bytes]) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
+        contents, defined = snapshot
         for start, content in zip(self.starts, contents, strict=True):
             ctypes.memmove(int(start), content, len(content))
+        for flags, before in defined:
+            flags[...] = before
 
 
 def whole(*arrays: Array) -> tuple[Array, ...]:

@@ -76,7 +76,7 @@ def test_an_active_address_outside_is_an_error(place: int) -> None:
         with pytest.raises(OutOfBounds):
             memory.store(outside, np.zeros((1, 2), dtype=np.float32), active)
     with pytest.raises(OutOfBounds):
-        memory.check(np.array([[WILD]]), np.ones((1, 1), dtype=bool), FLOAT.itemsize)
+        memory.check_atomic(np.array([[WILD]]), np.ones((1, 1), dtype=bool), FLOAT.itemsize)
 
 
 def test_an_item_that_ends_outside_is_an_error() -> None:
