@@ -15,7 +15,7 @@ BAD = "import os\n"
 
 
 def _source(reader: str, count: int) -> inside.AnswerSource:
-    return inside.AnswerSource("somebody/answers", "0" * 40, "MIT", reader, "", count, fresh=True)
+    return inside.AnswerSource("somebody/answers", "0" * 40, "MIT", reader, "", count, "ModelNew", fresh=True)
 
 
 def _evaluations(root: Path) -> None:
