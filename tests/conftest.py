@@ -6,6 +6,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no failure.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # Before the first import of datasets: nothing that a test does may reach for the Hub.
 os.environ["HF_HUB_OFFLINE"] = "1"

@@ -214,7 +214,7 @@ def _message() -> bytes:
     return data
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, len(_message()) - 1), st.integers(0, 255)), max_size=8), st.integers(0, 600))
 def test_no_damage_does_more_than_raise(changes: list[tuple[int, int]], cut: int) -> None:
     data = bytearray(_message())

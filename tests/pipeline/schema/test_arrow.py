@@ -56,7 +56,7 @@ SAMPLE = [
 
 
 @pytest.mark.parametrize("cls", [SourceFile, Module, Probed, Lowered, Verified, Pair, Rejection, DropRecord])
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_table_round_trip(cls: type, data: st.DataObject) -> None:
     records = data.draw(st.lists(records_of(cls), max_size=3))

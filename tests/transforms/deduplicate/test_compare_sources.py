@@ -125,7 +125,7 @@ def test_most_modules_stay_when_one_module_copies_all() -> None:
     assert {module.id for module in kept(deduplicate([middle, *others]))} == {other.id for other in others}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(st.sampled_from(OPERATORS[:3]), min_size=12, max_size=14), max_size=8))
 def test_kept_modules_are_no_copies_and_dropped_modules_copy_a_kept_one(modules: list[list[str]]) -> None:
     modules = {module.id: module for module in (make(chain(*operators)) for operators in modules)}
@@ -162,7 +162,7 @@ POOL = [make(code) for code in (LONG, EXACT, RENAMED, NEAR, OTHER, MODULE_CODE)]
 POOL += [make(LONG + "# other\n", spdx="NOASSERTION")]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.permutations(POOL))
 def test_order_does_not_matter(modules: list[Probed]) -> None:
     outcomes = deduplicate(modules)

@@ -88,7 +88,7 @@ def uses(draw: st.DrawFn) -> Use:
     return Use(function, f"{one} -> {other}", reduction, lengths, tuple(shape))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(uses())
 def test_replacement_equals_einops_for_any_pattern(use: Use) -> None:
     x = torch.arange(1.0, prod(use.shape) + 1, dtype=torch.float64).reshape(use.shape)
@@ -170,7 +170,7 @@ def test_einsum_equation(text: str, expected: str, shapes: list[tuple[int, ...]]
     assert torch.equal(torch.einsum(expected, operands), einops.einsum(*operands, text))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.lists(st.integers(1, 3), max_size=2), min_size=1, max_size=3),
     st.sampled_from(["*", "a *", "* b", "a * b"]),

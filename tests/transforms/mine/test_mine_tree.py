@@ -64,7 +64,7 @@ def test_an_unparsable_file_does_not_affect_its_neighbours() -> None:
     assert outcome.reason is Reason.UNRESOLVED_NAME
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_damaged_source_ends_in_an_outcome(data: st.DataObject) -> None:
     files = read_case(CASES / "scopes.txt").files
