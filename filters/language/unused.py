@@ -15,7 +15,7 @@ from . import tables
 
 # Modules whose import changes nothing that a candidate uses.
 _HARMLESS = sys.stdlib_module_names | {"numpy"}
-_DECORATORS = ("triton.", "torch.", "dataclasses.")
+_DECORATORS = tables.CONTEXTS.names | {"triton.jit", "triton.autotune", "triton.heuristics"}
 _GAP = 2  # blank lines between the definitions of a file
 
 
@@ -105,14 +105,14 @@ def _is_idle(source: Source, node: ast.stmt) -> bool:
     match node:
         case ast.FunctionDef():
             decorators = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
-            listed = all(source.path(each).startswith(_DECORATORS) for each in decorators)
+            listed = all(source.path(each) in _DECORATORS or _is_static(each) for each in decorators)
             return listed and not any(map(_calls, (*node.args.defaults, *filter(None, node.args.kw_defaults))))
         case ast.ClassDef():
             members = [each for each in node.body if not _is_text(each) and not isinstance(each, ast.Pass)]
             special = {name for each in members for name in bound(each) if name.startswith("__")} - {"__init__"}
-            around = [*node.bases, *node.decorator_list]
+            decorated = {source.path(each) for each in node.decorator_list} - {"dataclasses.dataclass"}
             return (
-                not (node.keywords or special or any(map(_calls, around)))
+                not (node.keywords or special or decorated or any(map(_calls, node.bases)))
                 and all(isinstance(each, _DEFINITIONS) for each in members)
                 and all(_is_idle(source, each) for each in members)
             )
@@ -135,6 +135,10 @@ def _is_decoy(source: Source, node: ast.stmt) -> bool:
     if not isinstance(node, ast.FunctionDef) or node.name not in source.kernels:
         return False
     return not any(node.name in _names(each) for each in source.tree.body if each is not node)
+
+
+def _is_static(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Name) and decorator.id in ("staticmethod", "classmethod")
 
 
 def _is_harmless(module: str) -> bool:

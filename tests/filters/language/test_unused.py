@@ -40,6 +40,7 @@ UNUSED = {
         "def test(x=1):\n    return main(x)\n\n\ndef main(x):\n    return test(eval('x'))",
         ("test", "main"),
     ),
+    "a class with a static method": ("class A:\n    @staticmethod\n    def f(x):\n        return x.add(x)", ("A",)),
     "a class": ("class Model(torch.nn.Module):\n    def forward(self, x):\n        return x.add(x)", ("Model",)),
     "constants": ("SIZES = {1, 2}\nTESTS = [double]", ("SIZES", "TESTS")),
     "a kernel of a function": (
@@ -54,6 +55,8 @@ USED = {
     "a call in a constant": "X = open('a')",
     "a call in a default": "def f(x=print()):\n    return x",
     "a call in a decorator": "def deco(f):\n    return f\n\n\n@deco\ndef f():\n    return 1",
+    "a decorated class": "def deco(c):\n    return c\n\n\n@deco\nclass A:\n    x = 1",
+    "a registration": "@torch.library.impl('aten::add', 'CPU')\ndef add(x, y):\n    return x",
     "a call in a class": "class A:\n    x = print()",
     "a class that is told of its children": "class A:\n    def __init_subclass__(cls):\n        print()",
     "a metaclass": "class M(type):\n    pass\n\n\nclass A(metaclass=M):\n    pass",
