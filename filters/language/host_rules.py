@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-from ..lint.parsed_source import MAIN_TESTS
 from . import tables
 from .body_rules import Body, Found, check_annotation, check_decorator, named
 from .definitions import CALLED, Context, Definitions, Function, Kind
 from .scopes import bound_names, defaults, passed, stored
+from .unused import is_program, is_text
 
 # Modules that choices between imports may replace by each other: they hold the same functions of Triton.
 _ALIKE = ("triton.language.extra.cuda.libdevice", "triton.language.extra.libdevice", "triton.language.math")
@@ -57,11 +57,11 @@ def _check_file(file: Definitions) -> Iterator[Found]:
             yield from _check_constant(file, node)
         elif isinstance(node, ast.Expr) and node.value in file.source.arguments:
             yield from _check_values(file, [node.value], Context.CONSTRUCTOR)
-        elif isinstance(node, ast.If) and ast.unparse(node.test) in MAIN_TESTS and not node.orelse:
+        elif is_program(node):
             defined = {each.name for each in ast.walk(node) if isinstance(each, (Function, ast.ClassDef))}
             if changed := (stored(node) | defined) & (file.names | file.source.imported.keys()):
                 yield node, f"a program that sets {min(changed)} of the file", "name its variables otherwise"
-        elif not isinstance(node, _FILE) and not _is_text(node):
+        elif not isinstance(node, _FILE) and not is_text(node):
             yield node, named(node), "set constants, and define kernels, functions and classes"
         for name, path in bound_names(node):
             if not path and (name in vars(builtins) or (name.startswith("__") and name not in _SPECIAL)):
@@ -130,7 +130,7 @@ def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     for member in node.body:
         if isinstance(member, (ast.Assign, ast.AnnAssign)):
             yield from _check_constant(file, member)
-        elif not isinstance(member, (Function, ast.Pass)) and not _is_text(member):
+        elif not isinstance(member, (Function, ast.Pass)) and not is_text(member):
             yield member, f"{named(member)} in a class", "define methods and constants"
         for name, _ in bound_names(member):
             # A layer calls methods of its own, and no class may replace these.
@@ -168,7 +168,3 @@ def _check_recursion(file: Definitions) -> Iterator[Found]:
                 waiting += calls[other]
         if name in reached:
             yield node, f"the recursive function {name}", "write a loop"
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -18,7 +18,6 @@ _UNLISTED = frozenset(
     "TRITON_MAX_TENSOR_NUMEL condition constexpr_type core inline_asm_elementwise philox_impl random semantic standard "
     "str_to_ty target_info tensor_descriptor_base tensor_descriptor_type tuple tuple_type void".split()
 )
-_DECORATORS = frozenset(("triton.jit", "triton.autotune", "triton.heuristics"))
 _MODULES = frozenset(("triton", "triton.language", "triton.language.extra", "triton.language.extra.cuda", "math"))
 _FUNCTIONS = frozenset(("triton.cdiv", "triton.next_power_of_2", "torch"))
 # What stands before the name of a function: all functions of these modules may be called.
@@ -37,7 +36,7 @@ def check_kernels(file: Definitions) -> Iterator[Found]:
 
 def _check_decorator(node: ast.expr, file: Definitions) -> Iterator[Found]:
     made = node.func if isinstance(node, ast.Call) else node
-    if file.source.path(made) not in _DECORATORS:
+    if file.source.path(made) not in tables.KERNEL_DECORATORS:
         yield node, f"a kernel under {ast.unparse(made)}", "use triton.jit, autotune and heuristics"
     for argument in passed(node):
         yield from Body(file, None, Context.CALL).expression(argument)

@@ -157,6 +157,7 @@ GPU = Group(
         "current_device empty_cache get_device_properties is_available is_bf16_supported set_device synchronize",
     ),
 )
+KERNEL_DECORATORS = frozenset(("triton.jit", "triton.autotune", "triton.heuristics"))
 CONTEXTS = Group(
     "contexts and decorators",
     _names("staticmethod classmethod property dataclasses.dataclass torch.autograd.function.once_differentiable")

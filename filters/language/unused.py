@@ -15,7 +15,7 @@ from . import tables
 
 # Modules whose import changes nothing that a candidate uses.
 _HARMLESS = sys.stdlib_module_names | {"numpy"}
-_DECORATORS = tables.CONTEXTS.names | {"triton.jit", "triton.autotune", "triton.heuristics"}
+_DECORATORS = tables.CONTEXTS.names | tables.KERNEL_DECORATORS
 _GAP = 2  # blank lines between the definitions of a file
 
 
@@ -108,7 +108,7 @@ def _is_idle(source: Source, node: ast.stmt) -> bool:
             listed = all(source.path(each) in _DECORATORS or _is_static(each) for each in decorators)
             return listed and not any(map(_calls, (*node.args.defaults, *filter(None, node.args.kw_defaults))))
         case ast.ClassDef():
-            members = [each for each in node.body if not _is_text(each) and not isinstance(each, ast.Pass)]
+            members = [each for each in node.body if not is_text(each) and not isinstance(each, ast.Pass)]
             special = {name for each in members for name in bound(each) if name.startswith("__")} - {"__init__"}
             decorated = {source.path(each) for each in node.decorator_list} - {"dataclasses.dataclass"}
             return (
@@ -153,7 +153,8 @@ def _is_import(node: ast.stmt) -> bool:
     return isinstance(node, (ast.Import, ast.ImportFrom))
 
 
-def _is_text(node: ast.stmt) -> bool:
+def is_text(node: ast.stmt) -> bool:
+    """True for a docstring, or another constant that stands alone."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 

@@ -1,4 +1,4 @@
-"""Where the largest element of each row is, in 32 bits."""
+"""Index of the largest element of each row, as int32."""
 
 import torch
 import torch.nn as nn

@@ -58,7 +58,7 @@ USED = {
     "a decorated class": "def deco(c):\n    return c\n\n\n@deco\nclass A:\n    x = 1",
     "a registration": "@torch.library.impl('aten::add', 'CPU')\ndef add(x, y):\n    return x",
     "a call in a class": "class A:\n    x = print()",
-    "a class that is told of its children": "class A:\n    def __init_subclass__(cls):\n        print()",
+    "a class with __init_subclass__": "class A:\n    def __init_subclass__(cls):\n        print()",
     "a metaclass": "class M(type):\n    pass\n\n\nclass A(metaclass=M):\n    pass",
     "a kernel that nothing names": "@triton.jit\ndef decoy(x):\n    tl.store(x, 1)",
     "an attribute": "torch.nn.Module.x = 3",
