@@ -134,7 +134,7 @@ def score_code(problem: TritonbenchProblem, code: str, sandbox: Sandbox) -> Scor
         (KERNEL.replace("return out", "return out, out"), True, "wrong_contract"),
         (KERNEL.replace("factor=2.0)", "scale=2.0)").replace(" factor, x", " scale, x"), False, "does_not_run"),
         (T_REFERENCE, True, "kernel_unused"),
-        ("import os\n" + KERNEL, True, "outside_language"),
+        ("import os\n" + KERNEL, True, ""),
         ("I cannot.", False, "no_code"),
     ],
 )
