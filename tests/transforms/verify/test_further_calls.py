@@ -69,3 +69,9 @@ def test_masks_are_for_modules_that_name_one() -> None:
 def test_a_size_of_one_requires_that_the_reference_accepts_another() -> None:
     ones = [call for call in further_calls(TASK) if 1 in shape(call)]
     assert len(ones) == 2 and all(call.requires is not None for call in ones)
+
+
+def test_a_state_that_is_not_drawn_has_no_other_weights() -> None:
+    mask = StateSpec("mask", "buffer", (8, 8), "float32", 0.5, 0.5, 0.0)
+    assert not any(call.weights for call in further_calls(replace(TASK, state=(mask,))))
+    assert {CONSTRUCTOR, FAR} <= {call.weights for call in further_calls(replace(TASK, state=(mask, *TASK.state)))}
