@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import io
+import re
 import tokenize
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
@@ -18,6 +19,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 _ARGUMENT_IMPORTS = "import torch\nfrom torch import nn\n"
 # Tests for whether the file runs as a program.
 MAIN_TESTS = ("__name__ == '__main__'", "'__main__' == __name__")
+_OTHER_LINE_ENDS = re.compile("[\\x0b\\x0c\\x1c-\\x1e\\x85\\u2028\\u2029]")
 _MAX_DEPTH = 200  # of the syntax tree: deeper ones, such as a sum of 200 terms, exceed the recursion limit of visitors
 
 
@@ -33,8 +35,11 @@ class Source:
         Raises:
             SyntaxError, RecursionError, MemoryError: as `ast.parse` does.
             ValueError: as `ast.parse` does; or a comment declares an encoding other than UTF-8. Triton reads a kernel's
-                text from the file, and would read another text than this class.
+                text from the file, and would read another text than this class. Or a character ends lines for
+                `str.splitlines` alone: edits by line would change another line than the parser's.
         """
+        if _OTHER_LINE_ENDS.search(code):
+            raise ValueError("a character is a line end for some programs alone, such as a form feed")
         self.tree = parse(code)
         self.arguments = frozenset[ast.AST]()  # nodes of `arguments`
         if arguments:

@@ -42,10 +42,23 @@ UNUSED = {
     ),
     "a class with a static method": ("class A:\n    @staticmethod\n    def f(x):\n        return x.add(x)", ("A",)),
     "a class": ("class Model(torch.nn.Module):\n    def forward(self, x):\n        return x.add(x)", ("Model",)),
-    "constants": ("SIZES = {1, 2}\nTESTS = [double]", ("SIZES", "TESTS")),
+    "constants": (
+        "SIZES = {1, 2}\nTESTS = [len, (SIZES, -1.5)]\nN = 2 * 3\nM: int = N + 1",
+        ("SIZES", "TESTS", "N", "M"),
+    ),
     "a kernel of a function": (
         "@triton.jit\ndef one(x):\n    tl.store(x, 1)\n\n\ndef other(x):\n    one[(1,)](x)",
         ("one", "other"),
+    ),
+    "a benchmark": (
+        "import logging\nimport time\nfrom typing import Any\n\nlogger = logging.getLogger(__name__)\n\n\n"
+        "@triton.testing.perf_report(triton.testing.Benchmark(x_names=['n'], x_vals=[1, 2]))\n"
+        "def bench(n: int | None = 4, *, out: list[Any] = ()) -> 'float':\n    return time.time()",
+        ("logger", "bench"),
+    ),
+    "a class of a timer": (
+        "class Timer:\n    total: float = 0.0\n\n    def __enter__(self):\n        print()",
+        ("Timer",),
     ),
     "a program": ("import os\n\nif __name__ == '__main__':\n    os._exit(ModelNew()(None))", ()),
 }
@@ -64,6 +77,31 @@ USED = {
     "an attribute": "torch.nn.Module.x = 3",
     "an import of another package": "import einops",
     "an import of all names": "from math import *",
+    "a file that runs": "import unittest.__main__",
+    "a missing name": "from os import no_such_name",
+    "an undefined value": "X = no_such_name",
+    "a value that raises": "X = 1 / 0",
+    "values that do not fit": "(X, Y) = (1,)",
+    "a target in an attribute": "(tl.exp, X) = (tl.exp2, 0)",
+    "a target in a comprehension": "X = [0 for tl.exp in [tl.exp2]]",
+    "a subscript": "X = WIDTH[0]",
+    "an annotation that calls": "def f() -> exec('launch = 3'):\n    return 1",
+    "an annotation that binds": "def f(x: (WIDTH := 3)):\n    return x",
+    "an annotation of a constant": "X: (WIDTH := 3) = 0",
+    "an argument of a decorator": "@torch.set_grad_enabled(mode=(WIDTH := 3) is not None)\ndef f():\n    return 1",
+    "a tuner's argument": (
+        "def g(x):\n    f[(1,)](x)\n\n\n"
+        "@triton.autotune(configs=exec('launch = 3') or [], key=[])\n@triton.jit\ndef f(x):\n    tl.store(x, 7)"
+    ),
+    "a base": "class A([torch.nn.Module for tl.exp in [tl.exp2]][0]):\n    x = 1",
+    "another decorator of this name": (
+        "def staticmethod(f):\n    tl.exp = tl.exp2\n\n\n@staticmethod\ndef f():\n    return 1"
+    ),
+    "a decorator in place of an import": (
+        "from torch import no_grad\n\n\ndef no_grad(f):\n    tl.exp = tl.exp2\n\n\n@no_grad\ndef f():\n    return 1"
+    ),
+    "built-in names": "import builtins\n\n__builtins__ = {'max': min}",
+    "the file's name": "__name__ = '__main__'",
 }
 
 
@@ -105,6 +143,13 @@ def test_a_class_under_another_name_is_used() -> None:
 @pytest.mark.parametrize("code", ["def f(:", "def f():\n    return 1\n", CANDIDATE, ""])
 def test_other_texts_stay_as_they_are(code: str) -> None:
     assert without_unused(code).code == code
+
+
+@pytest.mark.parametrize("mark", ["\f", "\v", "\x1c", "\u2028"])
+def test_text_with_other_line_ends_stays(mark: str) -> None:
+    code = f"import sys  # {mark}\n{CANDIDATE}"
+    assert without_unused(code).code == code
+    assert "line end" in str(check(code))
 
 
 def test_statements_on_one_line_stay() -> None:
