@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from inductor import POINTWISE, ROWS, lines, raw_kernel, text, tidied
 
+from kernelquarry.pipeline.schema.parse_python import parse_expression
+from kernelquarry.transforms.tidy.kernel.forms import cast_literal
 from kernelquarry.transforms.tidy.kernel.kernel_names import buffer_name, index_along
 from kernelquarry.transforms.tidy.kernel.launch_options import power_of_2
 from kernelquarry.transforms.tidy.kernel.tidy_kernel import same_sizes
@@ -414,3 +418,9 @@ def test_index_along_an_axis(size: str, word: str) -> None:
 )
 def test_buffers_are_named_after_their_content(made: str, name: str) -> None:
     assert buffer_name(made) == name
+
+
+def test_a_comparison_of_literals_is_no_literal() -> None:
+    assert ast.unparse(cast_literal(parse_expression("-3"), "int64")) == "-3"
+    with pytest.raises(NotTidied, match="number 1 < 2"):
+        cast_literal(parse_expression("1 < 2"), "int64")

@@ -102,9 +102,14 @@ def number(node: ast.expr) -> float:
 
 
 def cast_literal(node: ast.expr, dtype: str) -> ast.expr:
-    """A literal as a literal of another dtype; `float("inf")` stays as it is."""
+    """A literal as a literal of another dtype; `float("inf")` stays as it is.
+
+    Raises: NotTidied: a comparison of literals.
+    """
     if isinstance(node, ast.Call):
         return node
+    if not isinstance(node, ast.Constant | ast.UnaryOp):
+        raise NotTidied(f"number {ast.unparse(node)}")
     if dtype == "int1":
         return ast.Constant(bool(number(node)))
     is_integer = dtype.startswith(("int", "uint"))

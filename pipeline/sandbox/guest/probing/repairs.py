@@ -378,6 +378,7 @@ def _scaled(guess: Guess, actual: int, expected: int) -> Iterator[Guess]:
         size = sizes[symbol]
         if (
             symbol != "B"
+            and size > 0
             and (actual % size == 0 or size % actual == 0)
             and (size * expected) % actual == 0
             and size * expected > (actual if symbol[0] == "C" else 3 * actual)

@@ -132,6 +132,12 @@ def test_planes() -> None:
     assert flat.specs()[0].shape == (2, 240, 16) and flat.tree()[1] == [12, 20]
 
 
+def test_an_empty_size_is_no_fraction() -> None:
+    empty = guess(SEQUENCE).resized({"C": 0})
+    found = list(repairs(empty, failure("mat1 and mat2 shapes cannot be multiplied (48x4 and 6x3)"), {}))
+    assert all(each.sizes for each in found)
+
+
 def test_repairs_end() -> None:
     for message in ("", "1 2 3 4 5 6 7 8 9 10 11 12", "shape '[0, -1]' is invalid for input of size 0", "x" * 9999):
         found = list(repairs(guess(X, SEQUENCE), failure(message), {"z": 2}))
