@@ -7,7 +7,7 @@
 
 A shard has a row for each Python file of a permissive repository, with all columns of `bigcode/the-stack-dedup` and of
 `bigcode/the-stack-v2`, and equal contents once. Dates are null. A folder `owner+name` is the repository `owner/name`.
-No content of a shard belongs in this repository.
+No content of a shard belongs in this repository. `stack_repositories.txt` names those of the figure `supply.stack`.
 """
 
 from __future__ import annotations

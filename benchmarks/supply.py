@@ -5,6 +5,7 @@ python benchmarks/supply.py out/tiny+slices --record   # records them
 python benchmarks/supply.py RUN --gpus 4               # of a run that four GPUs executed, counts their hours too
 
 supply.tiny_slices, supply.default_slices    pairs of the corpus `tiny+slices` or `default+slices`
+supply.stack       pairs of shards of The Stack; of such a run, no other figure is recorded
 supply.small       share of the pairs that have one kernel of at most 700 tokens
 supply.pure        share of the pairs that Triton alone computes
 supply.core_s_pair core seconds of the stages from read to split, over the number of pairs
@@ -32,6 +33,7 @@ from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.records import Pair, Purity, Tier
 from kernelquarry.recipes.train.schedule import kind_of
 
+SHARDS = ".parquet"
 MOST_TOKENS = 700  # of a small pair's kernel
 MADE = ORDER[: ORDER.index(named("split")) + 1]  # stages that make a pair
 
@@ -73,6 +75,9 @@ def supply(pairs: Sequence[Pair], core_s: dict[str, float], corpus: str, gpu_s: 
     if gpu_s:
         values["gpu_hours"] = gpu_s / 3.6 / len(pairs)
         notes["gpu_hours"] = f"{gpu_s:.0f} seconds of GPUs for {len(pairs)} pairs of {corpus}"
+    if corpus.endswith(SHARDS):
+        costs = f"{sum(core_s.values()) / len(pairs):.2f} core seconds a pair: {notes['core_s_pair']}"
+        return Supply({"stack": len(pairs)}, {"stack": f"{len(small)} small, {len(executed)} executed; {costs}"})
     base = corpus.removesuffix(SLICES)
     if base != corpus and base in ("tiny", "default"):
         values[f"{base}_slices"] = len(pairs)

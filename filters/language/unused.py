@@ -125,7 +125,7 @@ def is_program(node: ast.stmt) -> bool:
 
 
 class _File:
-    """What the statements of a file do when it is imported."""
+    """The statements of a file, judged by their effect when it is imported."""
 
     def __init__(self, source: Source) -> None:
         self._source, self._body = source, source.tree.body
@@ -168,7 +168,7 @@ class _File:
         return is_program(node)
 
     def _is_member(self, node: ast.stmt) -> bool:
-        """As `is_idle`, for a statement of a class, whose instances nothing makes."""
+        """True if nothing happens for a statement of a class, which may define methods of instances: nothing makes one."""
         if isinstance(node, ast.FunctionDef) and node.name in _METHODS:
             node = ast.FunctionDef(**{**dict(ast.iter_fields(node)), "name": "method"})
         return self.is_idle(node)
