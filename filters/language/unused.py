@@ -168,7 +168,7 @@ class _File:
         return is_program(node)
 
     def _is_member(self, node: ast.stmt) -> bool:
-        """True if nothing happens for a statement of a class, which may define methods of instances: nothing makes one."""
+        """True if nothing happens for a statement of a class, whose instances nothing makes."""
         if isinstance(node, ast.FunctionDef) and node.name in _METHODS:
             node = ast.FunctionDef(**{**dict(ast.iter_fields(node)), "name": "method"})
         return self.is_idle(node)
