@@ -132,7 +132,10 @@ class _File:
         makers = defaultdict[str, set[Any]](set)
         for node in source.nodes:
             for name in _bound_by(node):
-                makers[name].add(name if isinstance(source.parents.get(node), ast.Import) and not node.asname else node)
+                is_plain = (
+                    isinstance(node, ast.alias) and not node.asname and isinstance(source.parents[node], ast.Import)
+                )
+                makers[name].add(name if is_plain else node)
         self._once = {name for name, made in makers.items() if len(made) == 1}  # `import torch` may come twice
         self._own = frozenset(makers)
 
