@@ -161,11 +161,10 @@ class Reference:
         return bool(eager.mutated) or any(eager.shares)
 
     def writes(self) -> tuple[str, ...]:
-        """The inputs and state that the reference changes or returns, such as "input 0" and "state running_mean"."""
+        """The inputs and state that the reference changes, such as "input 0" and "state running_mean"."""
         calls = [run["eager"] for run in self._runs if run]
         changed = {f"input {number}" for call in calls for number in call.mutated}
-        changed |= {f"state {name}" for call in calls for name in call.changed}
-        return tuple(sorted(changed | {owner for call in calls for owner in call.shares if owner}))
+        return tuple(sorted(changed | {f"state {name}" for call in calls for name in call.changed}))
 
     def check_finite(self) -> None:
         """Raises: Rejected: the first trial, or all others, are not finite."""
