@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
 from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
@@ -53,8 +51,8 @@ class Used:
 def without_unused(code: str, arguments: str = "", entry: str = CANDIDATE_ENTRY_POINT) -> Used:
     """Leave out what the definition `entry` does not use, if it does nothing when the file is imported.
 
-    These are programs (`if __name__ == "__main__"`), definitions without calls, and imports of the standard library. A
-    text that does not parse, or does not define `entry`, stays as it is.
+    These are programs (`if __name__ == "__main__"`), definitions that compute nothing but what is listed above, and
+    imports of listed modules. A text that does not parse, or does not define `entry`, stays as it is.
 
     Args:
         arguments: source of the constructor's arguments, which may name functions of the file.
@@ -129,20 +127,18 @@ class _File:
 
     def __init__(self, source: Source) -> None:
         self._source, self._body = source, source.tree.body
-        makers = defaultdict[str, set[Any]](set)
-        for node in source.nodes:
-            for name in _bound_by(node):
-                is_plain = (
-                    isinstance(node, ast.alias) and not node.asname and isinstance(source.parents[node], ast.Import)
-                )
-                makers[name].add(name if is_plain else node)
-        self._once = {name for name, made in makers.items() if len(made) == 1}  # `import torch` may come twice
-        self._own = frozenset(makers)
+        self._once = {name for name, nodes in source.binders.items() if len(nodes) == 1 or self._import_alone(nodes)}
+
+    def _import_alone(self, nodes: Sequence[ast.AST]) -> bool:
+        """True if all are imports such as `import torch` and `import torch.nn`, which bind the same module."""
+        plain = (isinstance(each, ast.alias) and not each.asname for each in nodes)
+        return all(plain) and all(isinstance(self._source.parents[each], ast.Import) for each in nodes)
 
     def is_idle(self, node: ast.stmt) -> bool:
         """True if nothing happens when the statement is imported, but that it binds names."""
-        if any(_is_special(name) for name in bound(node)):
-            return False
+        return not any(map(_is_special, bound(node))) and self._does_nothing(node)
+
+    def _does_nothing(self, node: ast.stmt) -> bool:
         match node:
             case ast.FunctionDef():
                 values = (*node.args.defaults, *filter(None, node.args.kw_defaults))
@@ -173,7 +169,7 @@ class _File:
     def _is_member(self, node: ast.stmt) -> bool:
         """True if nothing happens for a statement of a class, whose instances nothing makes."""
         if isinstance(node, ast.FunctionDef) and node.name in _METHODS:
-            node = ast.FunctionDef(**{**dict(ast.iter_fields(node)), "name": "method"})
+            return self._does_nothing(node)
         return self.is_idle(node)
 
     def _is_value(self, node: ast.expr, where: ast.AST) -> bool:
@@ -206,9 +202,7 @@ class _File:
                 return self._is_number(node.left) and self._is_number(node.right)
             case ast.Name() if node.id in self._once:
                 found = [each for each in self._body if node.id in bound(each) and each.lineno < node.lineno]
-                return all(isinstance(each, ast.Assign) and self._is_number(each.value) for each in found) and bool(
-                    found
-                )
+                return any(isinstance(each, ast.Assign) and self._is_number(each.value) for each in found)
         return False
 
     def _is_annotation(self, node: ast.expr) -> bool:
@@ -217,7 +211,7 @@ class _File:
             case ast.Constant():
                 return True
             case ast.Name():
-                return self._is_of_import(node) or (node.id in _BUILTINS and node.id not in self._own)
+                return self._is_of_import(node) or (node.id in _BUILTINS and node.id not in self._source.binders)
             case ast.Attribute():
                 return self._is_of_import(node)
             case ast.Subscript():
@@ -231,7 +225,7 @@ class _File:
     def _is_decorator(self, node: ast.expr) -> bool:
         function = node.func if isinstance(node, ast.Call) else node
         given = (*node.args, *(each.value for each in node.keywords)) if isinstance(node, ast.Call) else ()
-        is_own = isinstance(function, ast.Name) and function.id in _STATIC and function.id not in self._own
+        is_own = isinstance(function, ast.Name) and function.id in _STATIC and function.id not in self._source.binders
         listed = is_own or (self._is_of_import(function) and self._source.path(function) in _DECORATORS)
         return listed and all(self._is_value(each, node) for each in given)
 
@@ -246,23 +240,6 @@ class _File:
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.Assign, ast.AnnAssign)
-
-
-def _bound_by(node: ast.AST) -> Iterator[str]:
-    """Names that this node alone binds, in whatever scope."""
-    match node:
-        case ast.Name(ctx=ast.Store() | ast.Del()):
-            yield node.id
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield node.name
-        case ast.alias():
-            yield (node.asname or node.name).split(".")[0]
-        case ast.arg():
-            yield node.arg
-        case ast.Global() | ast.Nonlocal():
-            yield from node.names
-        case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar() if node.name:
-            yield node.name
 
 
 def _annotations(function: ast.FunctionDef) -> Iterator[ast.expr]:

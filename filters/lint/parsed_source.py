@@ -101,15 +101,28 @@ class Source:
         return paths
 
     @cached_property
+    def binders(self) -> dict[str, list[ast.AST]]:
+        """The nodes that bind each name, in whatever scope: statements, parameters, imports, patterns."""
+        found: dict[str, list[ast.AST]] = {}
+        for node in self.nodes:
+            name: str | None
+            match node:
+                case ast.Name(ctx=ast.Store() | ast.Del()):
+                    name = node.id
+                case ast.arg():
+                    name = node.arg
+                case ast.alias():
+                    name = node.asname or node.name.partition(".")[0]
+                case _:  # functions, classes, handlers of exceptions, and patterns
+                    name = getattr(node, "name", None)
+            if isinstance(name, str):
+                found.setdefault(name, []).append(node)
+        return found
+
+    @cached_property
     def bound(self) -> frozenset[str]:
         """Names of built-in functions, and those that any statement, parameter or import of the source binds."""
-        names = {each.id for each in self.nodes if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
-        names |= {each.arg for each in self.nodes if isinstance(each, ast.arg)}
-        names |= {each.asname or each.name.partition(".")[0] for each in self.nodes if isinstance(each, ast.alias)}
-        for node in self.nodes:  # functions, classes, handlers of exceptions, and patterns
-            name = getattr(node, "name", None)
-            names |= {name} if isinstance(name, str) else set()
-        return frozenset(names | vars(builtins).keys())
+        return frozenset(self.binders.keys() | vars(builtins).keys())
 
     def _is_at_top(self, node: ast.AST) -> bool:
         """True for a statement of the file, or of a `try` of the file."""

@@ -84,6 +84,11 @@ def draw_far_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
     return drawn
 
 
+def is_redrawn(spec: StateSpec) -> bool:
+    """True for an entry that `draw_far_state` draws."""
+    return (math.prod(spec.shape) > 0 and _is_free(spec)) or spec.name.endswith("num_batches_tracked")
+
+
 def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream) -> torch.Tensor:
     values, size = drawn.double().reshape(-1).numpy(), drawn.numel()
     if spec.kind != "parameter":

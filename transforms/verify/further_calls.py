@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import cycle
 
-from kernelquarry.pipeline.sandbox.inputs import MASKED, draw_far_state
+from kernelquarry.pipeline.sandbox.inputs import MASKED, is_redrawn
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import (
@@ -68,7 +68,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
     """
     first = task.workloads[0]
     calls = [FurtherCall(first)]
-    if not task.training and draw_far_state(task.state, task.first_seed):
+    if not task.training and any(map(is_redrawn, task.state)):
         calls += [FurtherCall(first, weights=CONSTRUCTOR), FurtherCall(first, weights=FAR)]
     shapes = [(spec.shape, spec.dtype, spec.low, spec.high) for spec in first.tensors]
     if len(set(shapes)) < len(shapes):
