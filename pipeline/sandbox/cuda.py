@@ -95,6 +95,12 @@ class Cuda:
         optin = ctypes.c_int()
         self._call("cuDeviceGetAttribute", ctypes.byref(optin), _OPTIN_SHARED, ordinal)
         self._optin_shared = optin.value
+        self._context = ctypes.c_void_p()
+        self._call("cuCtxGetCurrent", ctypes.byref(self._context))
+
+    def enter(self) -> None:
+        """Make the context that of this thread: autograd calls `backward` in a thread of its own."""
+        self._call("cuCtxSetCurrent", self._context)
 
     @property
     def target(self) -> str:

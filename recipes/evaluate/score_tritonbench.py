@@ -1,8 +1,9 @@
 """Scores of answers to TritonBench, whose problems are functions with a test that calls them.
 
     call accuracy       the test ends without an exception, as in the benchmark
-    execution accuracy  the test returns the reference's results. The benchmark compares printed output instead; nearly
-                        no test prints, so there every answer without an exception is right
+    execution accuracy  the test returns the reference's results, and functions without a result leave their arguments
+                        as the reference does. The benchmark compares printed output instead; nearly no test prints, so
+                        there every answer without an exception is right
     speedup             over the reference for the whole test, on a GPU; 10 and more is discarded, as in the benchmark
 
 Reference and candidate run in separate guests, so nothing that a candidate does to its own changes what it is compared
@@ -28,7 +29,7 @@ from kernelquarry.transforms.verify.answer import HACKS
 from .answers import Answer, Score
 from .tritonbench import TritonbenchProblem
 
-_LIMITS = Limits(wall_s=120.0, cpu_s=120, memory_mb=16 << 10)
+_LIMITS = Limits(wall_s=120.0, cpu_s=120, memory_mb=16 << 10, output_mb=2 << 10)
 _TOLERANCES = {torch.float16: 1e-2, torch.bfloat16: 2e-2}
 _TOLERANCE = 1e-4  # of other dtypes: KernelBench's for float32
 _LARGEST_SPEEDUP = 10.0
@@ -72,7 +73,7 @@ def _judge(
         if not _is_close(value, ran.tensors.get(name), is_random):
             return Reason.WRONG_VALUES, f"tensor {name} of the results differs", 0.0
     if not wanted.tensors:
-        return Reason.ORACLE_FAILED, "the test returns no tensor to compare", 0.0
+        return Reason.ORACLE_FAILED, "the test neither returns nor passes a tensor to compare", 0.0
     if not ran.reply.launches:
         return Reason.OUTPUT_NOT_FROM_KERNEL, "it launched no kernel", 0.0
     return None, "", _speedup(wanted.reply, ran.reply) if timed else 0.0

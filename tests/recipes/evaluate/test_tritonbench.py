@@ -157,6 +157,32 @@ def test_random_results_are_compared_by_shape_and_dtype(checkout: Path, sandbox:
     assert score_code(problem, changed, sandbox).why == "wrong_values"
 
 
+IN_PLACE = (
+    KERNEL.replace("import torch\n", "", 1)
+    .replace("def scaled(x, factor=2.0):\n    out = torch.empty_like(x)", "def scaled(x, out, factor=2.0):")
+    .replace("    return out\n", "    torch.cuda.synchronize()\n")
+)
+IN_PLACE_TEST = """import numpy
+import torch
+
+def test_scaled():
+    drawn = torch.as_tensor(numpy.random.rand(70)).float().cuda()
+    out = torch.empty_like(drawn)
+    scaled(drawn, out)
+    return drawn.cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize(("factor", "why"), [("factor", ""), ("1.01 * factor", "wrong_values")])
+def test_a_function_without_a_result_is_compared_by_its_arguments(
+    checkout: Path, sandbox: Sandbox, factor: str, why: str
+) -> None:
+    (checkout / "data/TritonBench_T_v1/scaled.py").write_text(f"{IN_PLACE}\n{LINE}\n{IN_PLACE_TEST}")
+    (problem,) = read_tritonbench(str(checkout), "T")
+    score = score_code(problem, IN_PLACE.replace("x * factor, mask", f"x * {factor}, mask"), sandbox)
+    assert score.why == why, score.evidence
+
+
 def test_the_leaderboard_has_autotritons_table() -> None:
     half = Estimate(0.5, 0.4, 0.6)
 

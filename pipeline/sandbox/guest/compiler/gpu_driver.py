@@ -39,6 +39,7 @@ class Launcher:
 
     def __call__(self, x: int, y: int, z: int, stream: int, binary: bytes, *rest: Any) -> None:
         if not session.skip and x * y * z:
+            self.cuda.enter()
             self.cuda.start(self._function(binary), (x, y, z), self._arguments(rest))
         session.launches.append((self._metadata.name, (x, y, z)))
 
@@ -59,8 +60,8 @@ def _argument(kind: str, value: Any) -> Argument:
     if kind == MAP:
         base, tiling = value
         return MAP, (_argument("*", base)[1], tiling)
-    if isinstance(value, torch.Tensor) and kind.startswith("*"):
-        if value.device.type != "cuda":
+    if kind.startswith("*") and hasattr(value, "data_ptr"):  # as Triton: a tensor, or an object that wraps one
+        if isinstance(value, torch.Tensor) and value.device.type != "cuda":
             raise TypeError(f"a kernel was given a tensor on {value.device}")
         return "*", value.data_ptr()
     if isinstance(value, bool | int) and kind[:1] in "iu":

@@ -2,16 +2,20 @@
 
 A test draws its inputs between its calls, so a function that draws random numbers would change the inputs of the next
 one. Here each call has random numbers of its own, and the test's go on as if the function had drawn none.
+
+The benchmark runs functions and test as one file, so the functions find the test's imports.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import random
 import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,40 +40,50 @@ def run(request: TritonbenchRequest, tensors: dict[str, Tensor]) -> tuple[Triton
 def _run(request: TritonbenchRequest) -> tuple[TritonbenchReply, dict[str, Tensor]]:
     functions = vars(load_source(request.code, "candidate"))
     test = vars(load_source("", "test_of_candidate"))
-    count = [0]
+    count, changed = [0], list[Any]()
     for name, value in functions.items():
         own = inspect.isfunction(value) and value.__module__ == "candidate"
-        test[name] = _apart(value, count, request.draws) if own else value
+        test[name] = _apart(value, count, request.draws, changed) if own else value
     exec(compile(request.test, "<test>", "exec", dont_inherit=True), test)
+    for name, value in test.items():
+        functions.setdefault(name, value)
     tests = [value for name, value in list(test.items()) if name.startswith("test_") and inspect.isfunction(value)]
 
     def once() -> list[Any]:
         count[0] = 0
+        changed.clear()
         torch.manual_seed(_SEED)
+        random.seed(_SEED)
+        np.random.seed(_SEED)
         return [each() for each in tests]
 
     found: list[Tensor] = []
-    tree = flatten(_plain(once()), found)
+    tree = flatten(_plain([once(), changed]), found)
     launches = len(session.launches)
     seconds = _median(once) if request.timed else 0.0
     return TritonbenchReply(tree, launches, seconds), {str(place): value for place, value in enumerate(found)}
 
 
-def _apart(function: Callable[..., Any], count: list[int], draws: int) -> Callable[..., Any]:
-    """`function` with random numbers of its own."""
+def _apart(function: Callable[..., Any], count: list[int], draws: int, changed: list[Any]) -> Callable[..., Any]:
+    """`function` with random numbers of its own. If it has no result, `changed` gets the tensors that it was given."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         count[0] += 1
         with torch.random.fork_rng([0] if torch.cuda.is_initialized() else []):
             torch.manual_seed(1000 * draws + count[0])
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+        if result is None:
+            changed.append([_plain(given) for given in (*args, *kwargs.values()) if isinstance(given, Tensor)])
+        return result
 
     return called
 
 
 def _plain(value: Any) -> Any:
     """The value as a reply can hold it: tensors dense, real and contiguous, and the type name of other objects."""
+    if isinstance(value, np.ndarray | np.number):
+        value = torch.as_tensor(value)
     if isinstance(value, Tensor):
         value = value.detach().cpu()
         value = value.to_dense() if value.layout is not torch.strided else value
