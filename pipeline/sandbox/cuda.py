@@ -123,6 +123,7 @@ class Cuda:
             "bandwidth": 2 * 1e3 * found.memory_clock_rate * found.memory_bus_width / 8,  # clocks are in kHz
             "peak": 1e3 * found.clock_rate * found.multi_processor_count * product,
             "cache": found.L2_cache_size,
+            "memory": found.total_memory,
         }
 
     def load_binary(self, binary: bytes, name: str, warps: int, shared: int, scratch: tuple[int, int]) -> Function:

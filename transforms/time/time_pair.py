@@ -23,12 +23,13 @@ from .workloads import calls_to_time
 
 _MESSAGE = 500  # characters
 _SLOPES = 5  # measurements, of which the minimum counts
+_COPIES = 5  # buffers of the candidate, of the references, and of the comparison of their outputs
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSettings:
     elements: int = 1 << 25  # of all inputs of a call; in float32, 2.5 times the cache of an H100
-    buffers: int = 4 << 30  # bytes of the candidate; eager and compiled reference need as much each
+    buffers: int = 4 << 30  # bytes of the candidate; calls with more get a GPU of their own
     limits: Limits = field(default_factory=lambda: Limits(wall_s=180.0, cpu_s=180, memory_mb=16 << 10))  # of each guest
 
 
@@ -61,7 +62,8 @@ def _time_call(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, set
     traced = None if pair.verdict.engine is Engine.GUEST else _traced(pair, workload, sandbox, gpus, settings)
     request = _request(pair, workload, traced)
     # Guests that run no Python code of a candidate share the GPU: they compile at once, and take turns to measure.
-    with gpus.share() if traced else gpus.reserve() as ordinal:
+    is_shared = traced is not None and traced.buffers <= settings.buffers
+    with gpus.share() if is_shared else gpus.reserve() as ordinal:
         job = Job(TIMING, replace(request, gpu=ordinal), traced.tensors if traced else {}, settings.limits)
         report = sandbox.run(job)
     if report.reply is None:
@@ -95,6 +97,11 @@ class _Traced:
     tensors: Tensors
     program: Program
 
+    @property
+    def buffers(self) -> int:
+        """Bytes."""
+        return sum(self.program.storages)
+
 
 def _traced(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settings: TimeSettings) -> _Traced | None:
     """Trace one call; None if the candidate has no trace. Raises: NotTimed."""
@@ -113,10 +120,12 @@ def _traced(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settin
         program = read_program(claim, len(read_kernels(kernels)))
     except (MalformedReply, ValueError) as error:
         raise NotTimed(f"the candidate's guest gave no proper program: {error}") from error
-    if sum(program.storages) > settings.buffers:
-        raise NotTimed(f"needs {sum(program.storages) / 2**30:.1f} GiB")
     tensors = {name: t for name, t in report.tensors.items() if name.startswith(("binary.", "constant."))}
-    return _Traced(claim, kernels, tensors, program)
+    traced = _Traced(claim, kernels, tensors, program)
+    needed, there = _COPIES * traced.buffers, gpus.description.memory
+    if 0 < there < needed:
+        raise NotTimed(f"needs {needed / 2**30:.0f} GiB, of the GPU's {there / 2**30:.0f}")
+    return traced
 
 
 def _request(pair: Pair, workload: Workload, traced: _Traced | None) -> TimingRequest:

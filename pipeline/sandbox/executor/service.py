@@ -55,6 +55,7 @@ class GpuDescription:
     bandwidth: float = 0.0  # of its memory, bytes a second
     peak: float = 0.0  # of its fastest arithmetic, operations a second
     cache: int = 0  # bytes of its last level
+    memory: int = 0  # bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def report(reply: Any, error: str = "", **tensors: torch.Tensor) -> Report:
 class Gpu:
     """Double of a GPU and its executor."""
 
-    description = GpuDescription("a double", "sm_90", "1", bandwidth=3e12, peak=1e15, cache=50_000_000)
+    description = GpuDescription("a double", "sm_90", "1", bandwidth=3e12, peak=1e15, cache=50_000_000, memory=80 << 30)
 
     def __init__(self, slope_s: float, status: ExecutionStatus) -> None:
         self._slope_s, self._status = slope_s, status
@@ -86,7 +86,10 @@ class Guests:
         self.jobs: list[Job] = []
 
     def run(self, job: Job) -> Report:
-        status = "" if job.kind.name != "timing" else "alone" if job.request.candidate else "shared"
+        status = ""
+        if job.kind.name == "timing":
+            stored = sum(storage["bytes"] for storage in (job.request.program or {"storages": ()})["storages"])
+            status = "alone" if job.request.candidate or stored > SETTINGS.buffers else "shared"
         assert self.gpus.lent == status
         self.jobs.append(job)
         reports = self._reports[job.kind.name]
@@ -145,10 +148,21 @@ def test_a_smaller_call_follows_a_failure() -> None:
     failed, timed = report(None, "OutOfMemoryError: CUDA out of memory"), report(MEASURED)
     found = timing(Guests(timing=[failed, timed]))
     assert [spec.shape for spec in found.workload.tensors] == [(2048, 8)]
-    too_much = copy.deepcopy(TRACED)
-    too_much.programs[0]["storages"][2]["bytes"] = 5 << 30
-    assert timing(Guests(trace=[report(too_much), report(TRACED)])).workload == found.workload
+    assert timing(Guests(trace=[report(with_bytes(17 << 30)), report(TRACED)])).workload == found.workload
     assert timing(Guests(trace=[report(None, "MemoryError"), report(TRACED)])).workload == found.workload
+
+
+def with_bytes(size: int) -> TraceReply:
+    traced = copy.deepcopy(TRACED)
+    traced.programs[0]["storages"][2]["bytes"] = size
+    return traced
+
+
+def test_a_call_with_large_buffers_gets_a_gpu_of_its_own() -> None:
+    found = timing(Guests(trace=[report(with_bytes(12 << 30))]), replace(PAIR, shape_general=False))
+    assert len(found.contenders) == 3
+    found = timing(Guests(trace=[report(with_bytes(17 << 30))]), replace(PAIR, shape_general=False))
+    assert found.left_out == "needs 85 GiB, of the GPU's 80"
 
 
 def test_a_pair_that_cannot_be_timed_is_kept() -> None:
