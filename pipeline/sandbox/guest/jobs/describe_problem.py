@@ -72,11 +72,13 @@ def _describe(request: ProblemRequest) -> ProblemReply:
         calls = _other_calls(code, problem, sizes, limits, outlines, more) if more else []
         operators = problem.census().operators
         given = problem if problem.code == code else given
+    described = tuple(call.described(problem.needs_unit) for call in (problem, *calls))
+    initial = _Problem(problem.code) if problem.is_stateful else problem
     return ProblemReply(
         code=problem.code,
         init_args=problem.init_args,
-        calls=tuple(call.described(problem.needs_unit) for call in (problem, *calls)),
-        state=tuple(_entry(entry) for entry in module_facts.state_specs(problem.module)),
+        calls=described,
+        state=tuple(_entry(entry) for entry in module_facts.state_specs(initial.module)),
         operators=tuple(sorted(operators)),
         given=given.described() if given else None,
         given_init_args=given.init_args if given else "",
@@ -104,6 +106,8 @@ def _check_source(code: str) -> Sizes:
 
 class _Problem:
     """A problem's module, its constructor's arguments, and the arguments of its call. Raises: _Unfit."""
+
+    is_stateful = False  # a call changes the state; known once the problem was checked
 
     def __init__(self, code: str) -> None:
         self.code = code
@@ -171,8 +175,8 @@ class _Problem:
         ones, others = _tensors_of(first), _tensors_of(second)
         if not ones:
             raise _Unfit("forward returns no tensor")
-        is_stateful = any(not _same(value, state[name]) for name, value in self.module.state_dict().items())
-        if not is_stateful and not all(_same(one, other) for one, other in zip(ones, others, strict=True)):
+        self.is_stateful = any(not _same(value, state[name]) for name, value in self.module.state_dict().items())
+        if not self.is_stateful and not all(_same(one, other) for one, other in zip(ones, others, strict=True)):
             raise _Unfit("the module is random: two calls in eval mode with the same inputs differ")
         return took_s
 
