@@ -1,4 +1,4 @@
-"""Numeric constants that only the candidate's source or only the reference's contains.
+"""Numeric constants that only the candidate's source or only the reference's contains, or compares with.
 
 At these sizes and values the two may differ, by mistake or on purpose, so trials and further checks draw them.
 """
@@ -39,13 +39,15 @@ class SourceConstants:
             every, compared = ({}, {}), ({}, {})
         known = every[0].keys() & every[1].keys()
         self._compared = [n for n in compared[0] | compared[1] if n not in known]
+        self._compared_by_one = [n for n in compared[0] | compared[1] if (n in compared[0]) != (n in compared[1])]
         others = [n for numbers in every for n in sorted(numbers, key=abs, reverse=True)]
         self._others = [n for n in dict.fromkeys(others) if n not in known and n not in self._compared]
 
     @property
     def values(self) -> tuple[float, ...]:
         """Constants that elements of inputs may be compared with or padded by."""
-        in_range = [n for n in (*self._compared, *self._others) if _SMALLEST <= abs(n) <= _LARGEST]
+        every = dict.fromkeys((*self._compared_by_one, *self._others))
+        in_range = [n for n in every if _SMALLEST <= abs(n) <= _LARGEST]
         return tuple(n for n in in_range if n != int(n) or abs(n) >= _MIN_INTEGER)
 
     @property

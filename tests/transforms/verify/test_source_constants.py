@@ -40,6 +40,6 @@ def test_constants_of_the_reference_alone_count() -> None:
     assert named.values == (42.0, -9999.0, 5000.0, -1e6, 1e6)
 
 
-def test_constants_of_both_sources_do_not_count() -> None:
-    named = SourceConstants("x > 42.0 and n == 777", "y = 21 * 2\nn = 777.0")
-    assert not named.values and not named.sizes
+def test_constants_of_both_sources_count_only_where_one_of_them_compares() -> None:
+    named = SourceConstants("x > 42.0 and x < 7.5 and n == 777\nx + 99.0", "y = 21 * 2\nn = 777.0\nx < 7.5\nx + 99.0")
+    assert named.values == (42.0, 777.0) and not named.sizes
