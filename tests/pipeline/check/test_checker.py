@@ -255,7 +255,8 @@ def test_inputs_and_buffers_are_on_the_gpu_of_the_parameters(sandbox: Sandbox) -
 
 def test_the_state_is_described_as_it_was_before_any_call(sandbox: Sandbox) -> None:
     code = module(forward="self.mean.mul_(0.9).add_(x.mean(0)); return x - self.mean")
-    code = code.replace("        self.scale", '        self.register_buffer("mean", torch.zeros(40))\n        self.scale')
+    buffer = '        self.register_buffer("mean", torch.zeros(40))\n        self.scale'
+    code = code.replace("        self.scale", buffer)
     state = {entry.name: entry for entry in read_problem(code, sandbox, GUEST, LIMITS).state}
     assert (state["mean"].mean, state["mean"].std) == (0.0, 0.0)
 
