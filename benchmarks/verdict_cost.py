@@ -40,7 +40,7 @@ from corpus import load_cases
 COMMAND = "python benchmarks/verdict_cost.py out/tiny"
 KINDS = {
     "lowered": ("reference", "interpret", "perturbed", "compile", "codegen"),
-    "model": ("reference", "interpret", "perturbed", "compile", "dry_run"),
+    "model": ("reference", "interpret", "perturbed", "compile"),
 }
 
 

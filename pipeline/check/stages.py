@@ -15,7 +15,6 @@ _STAGE_OF_JOB = {
     "execute": "candidate",
     "compile": "compile",
     "perturbed": "further checks",
-    "dry_run": "further checks",
     "timing": "timing",
 }
 

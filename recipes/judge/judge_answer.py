@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
 from kernelquarry.pipeline.sandbox.jobs.compile import COMPILE
-from kernelquarry.pipeline.sandbox.jobs.dry_run import DRY_RUN
+from kernelquarry.pipeline.sandbox.jobs.perturbed import PERTURBED
 from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE
 from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET
 from kernelquarry.pipeline.sandbox.jobs.trace import TRACE
@@ -35,7 +35,7 @@ def judge_settings(sandbox: Sandbox) -> VerifySettings:
 
 def guest_kinds(sandbox: Sandbox) -> tuple[str, ...]:
     """Kinds of guests that a judgement needs, for `Sandbox.start`."""
-    return tuple(kind.name for kind in (REFERENCE, TRACE if sandbox.gpus else COMPILE, INTERPRET, DRY_RUN))
+    return tuple(kind.name for kind in (REFERENCE, TRACE if sandbox.gpus else COMPILE, INTERPRET, PERTURBED))
 
 
 def judge_code(code: str, row: Row, sandbox: Sandbox, general: bool = True) -> Judgement:

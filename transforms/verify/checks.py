@@ -24,7 +24,7 @@ from .environment import environment
 from .evidence import InputRejected, Rejected
 from .further_checks import FurtherRuns
 from .interpreting import check_interpreted
-from .larger_calls import DryLaunches, check_larger_calls, run_large
+from .larger_calls import LargerLaunches, check_larger_calls, run_large
 from .plan import Planner
 from .plan.claims import Narrowed
 from .plan_checks import check_plan, narrow_claim
@@ -59,7 +59,7 @@ class Verification:
     impostors: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()  # the worst of each trial, over all configurations
-    dry_launches: DryLaunches = field(default_factory=DryLaunches)
+    larger_launches: LargerLaunches = field(default_factory=LargerLaunches)
     mutants: int = 0
     survivors: tuple[str, ...] = ()
     planner: Planner | None = None  # of a model's candidate
@@ -182,7 +182,8 @@ def _run_configurations(verification: Verification) -> None:
 
 
 def _check_larger_calls(verification: Verification) -> None:
-    verification.dry_launches = check_larger_calls(*verification.context)
+    if not verification.task.training:  # no plan has a backward
+        verification.larger_launches = check_larger_calls(verification.reference, verification.run.reply.snapshot)
 
 
 def _check_again(verification: Verification) -> None:
@@ -198,7 +199,7 @@ def _check_tuned(verification: Verification) -> None:
 
 
 def _check_arguments(verification: Verification) -> None:
-    if unverified := verification.dry_launches.unverified(verification.further.launch_logs):
+    if unverified := verification.larger_launches.unverified(verification.further.launch_logs):
         raise Rejected(Reason.UNVERIFIED_PATH, unverified)
 
 
@@ -207,7 +208,7 @@ def _run_large(verification: Verification) -> None:
 
 
 def _check_plan(verification: Verification) -> None:
-    if not verification.task.training:  # no plan has a backward
+    if not verification.task.training:
         verification.planner = check_plan(verification.reference, verification.run.reply, verification.further)
 
 

@@ -1,8 +1,7 @@
-"""Compare a model's candidate on large calls with its trials, without running its kernels.
+"""Compare a model's candidate on large calls with its trials, by plans: no kernel runs, and large sizes cost nothing.
 
-Forward is Python code, and could take another path for a large input. A dry run records the operators and launches of
-forward and runs no kernel. On a GPU, the kernels also run once on a grid too large to be resident at once, to check
-that they terminate.
+Forward is Python code, and could take another path for a large input. On a GPU, the kernels also run once on a grid too
+large to be resident at once, to check that they terminate.
 """
 
 from __future__ import annotations
@@ -10,31 +9,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-from kernelquarry.pipeline.sandbox import Job, Sandbox
+from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
-from kernelquarry.pipeline.sandbox.jobs.dry_run import DRY_RUN, DryCall, DryRunReply, DryRunRequest
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Purity, Workload
+from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import count_elements, large, set_each, square, wide
 
-from .evidence import Rejected, reply_of
+from .evidence import Rejected
 from .execution import FAILURES, trace
-from .paths import MORE, is_longer_loop
+from .paths import Path, is_longer_loop
+from .plan import Launch, Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
+from .plan.agreement import planned_calls
 from .reference_run import Reference
 from .task import Call, VerifySettings, input_specs, shapes_of
 
 _FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
 _NUMBER = re.compile(r"\b(?!num_|maxnreg)(\w+)=(-?\d[\d.e+-]*)(?=[,)])")  # no option of the compiler
 _UNIT = 64
-_ELEMENTS, _FEWER_ELEMENTS = 1 << 25, 1 << 17
-_STEPS = 2000  # limit for the path of a call that is not a trial
-_MEDIUM = 499  # a size at which loops over it stay below the limit
+_ELEMENTS = 1 << 25
+_MEDIUM = 499  # a size at which loops over it stay below the evaluator's limit
+_TALLEST = 65_535  # programs along a grid's second and third axis
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
 @dataclass(frozen=True, slots=True)
-class DryLaunches:
+class LargerLaunches:
     """The launches of forward in the trials, and for larger inputs, where no kernel ran."""
 
     known: tuple[str, ...] = ()
@@ -59,73 +62,75 @@ class DryLaunches:
         return ""
 
 
-def check_larger_calls(
-    reference: Reference, sandbox: Sandbox, settings: VerifySettings, elements: int = _ELEMENTS
-) -> DryLaunches:
+def check_larger_calls(reference: Reference, snapshot: Any) -> LargerLaunches:
     """Check that forward behaves on large calls as it does in the trials. Raises: Rejected.
 
+    A candidate without a plan passes; the check of plans says why there is none.
+
     Args:
-        elements: of a large input. A mixed candidate that exceeds the time limit is checked again with fewer, as the
-            dry run executes PyTorch's operators.
+        snapshot: of the candidate's module, as its guest sent it.
     """
     task = reference.task
-    first = reference.first_trials_of_calls()
-    known = [task.calls[reference.trials[index].workload] for index in first]
-    larger = _larger_calls(task.workloads, elements) if task.shape_general else []
+    larger = _larger_calls(task.workloads) if task.shape_general else []
     if not larger:
-        return DryLaunches()
-    calls = [_call(workload, index) for index, workload in zip(first, known, strict=True)]
-    calls += [
-        replace(_limited_call(workload), otherwise=_limited_call(even) if even else None) for workload, even in larger
-    ]
-    request = DryRunRequest(module=task.candidate_source, calls=tuple(calls), cut_off=MORE)
+        return LargerLaunches()
+    trials = planned_calls(task, reference.trials)
+    first = reference.first_trials_of_calls()
     try:
-        dry_run = reply_of(sandbox.run(Job(DRY_RUN, request, {}, settings.limits)), Reason.DOES_NOT_RUN)
-    except Rejected as rejected:
-        if rejected.reason is Reason.TIMED_OUT and task.purity is Purity.MIXED and elements > _FEWER_ELEMENTS:
-            return check_larger_calls(reference, sandbox, settings, _FEWER_ELEMENTS)
-        raise Rejected(rejected.reason, f"called for large inputs: {rejected.found}") from rejected
-    if len(dry_run.calls) != len(calls):
-        raise Rejected(Reason.CRASHED, f"{len(dry_run.calls)} paths of {len(calls)} calls")
-    for call, index in zip(dry_run.calls, first, strict=False):
-        if call.path is None:
-            found = f"raises when called again: {call.raised}"
-            raise Rejected(Reason.UNVERIFIED_PATH, found, reference.trials[index])
-    return _check_larger(dry_run, known, [workload for workload, _ in larger])
-
-
-def _check_larger(dry_run: DryRunReply, known: Sequence[Workload], larger: Sequence[Workload]) -> DryLaunches:
-    """Compare the paths of larger calls with known ones. Raises: Rejected."""
-    tried, large = dry_run.calls[: len(known)], dry_run.calls[len(known) :]
-    known_paths = [call.path for call in tried]
-    known_pairs = list(zip(known_paths, known, strict=True))
-    logs: list[tuple[Workload, tuple[str, ...]]] = []
-    for call, workload in zip(large, larger, strict=True):
-        if call.path is None:
-            continue
-        if call.path not in known_paths and not is_longer_loop(call.path, workload, known_pairs):
-            other = _divergence(call.path, known_paths[0])
+        planner = Planner(Source(task.triton_code), snapshot)
+        known = [
+            (plan, task.calls[reference.trials[at].workload]) for at in first if (plan := _plan(planner, trials[at]))
+        ]
+        calls = [(plan, workload) for workload, even in larger if (plan := _plan_one(planner, workload, even))]
+    except (Raised, Unsupported, MalformedReply):
+        return LargerLaunches()
+    known_paths = [(_path(plan), workload) for plan, workload in known]
+    for plan, workload in calls if known else ():
+        path = _path(plan)
+        if all(path != other for other, _ in known_paths) and not is_longer_loop(path, workload, known_paths):
+            other = _divergence(path, known_paths[0][0])
             raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {other}")
-        logs.append((workload, call.launch_log))
-    return DryLaunches(tuple(launch for call in tried for launch in call.launch_log), tuple(logs))
+    logs = tuple((workload, plan.launch_log()) for plan, workload in calls)
+    return LargerLaunches(tuple(launch for plan, _ in known for launch in plan.launch_log()), logs)
 
 
-def _larger_calls(workloads: Sequence[Workload], elements: int) -> list[tuple[Workload, Workload | None]]:
+def _plan_one(planner: Planner, *workloads: Workload | None) -> Plan | None:
+    """The plan of the first of these calls that has one."""
+    calls = (PlannedCall(each.args, each.kwargs, each.tensors) for each in workloads if each is not None)
+    return next((plan for call in calls if (plan := _plan(planner, call))), None)
+
+
+def _plan(planner: Planner, call: PlannedCall) -> Plan | None:
+    """The plan of a call; None if it raises, or takes too long. Raises: Unsupported."""
+    try:
+        plan = planner.plan(call)
+    except (Raised, TooLong):
+        return None
+    return None if any(max(each.grid[1:], default=0) > _TALLEST for each in plan.launches) else plan
+
+
+def _path(plan: Plan) -> Path:
+    return [f"launch {each.kernel}" if isinstance(each, Launch) else _operator(each) for each in plan.steps]
+
+
+def _operator(step: Any) -> str:
+    return getattr(step, "name", type(step).__name__.lower())
+
+
+def _larger_calls(workloads: Sequence[Workload]) -> list[tuple[Workload, Workload | None]]:
     """Calls with medium sizes, in which loops iterate several times, and calls with large sizes.
 
     Each has an alternative with multiples of 64, or None, for candidates that reject odd sizes.
     """
-    fewer = elements // 4
+    fewer = _ELEMENTS // 4
     uniform = (call for call in (wide(workloads, fewer), square(workloads, fewer)) if call is not None)
-    odd, even = (large(workloads, elements, unit) for unit in (1, _UNIT))
-    medium = (call for call in set_each(workloads, _MEDIUM) if count_elements(call) <= elements)
+    odd, even = (large(workloads, _ELEMENTS, unit) for unit in (1, _UNIT))
+    medium = (call for call in set_each(workloads, _MEDIUM) if count_elements(call) <= _ELEMENTS)
     return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in uniform)]
 
 
-def _divergence(path: list[str] | None, before: list[str] | None) -> str:
+def _divergence(path: Path, before: Path) -> str:
     """The first step at which two paths differ."""
-    if path is None or before is None:
-        return f"{path} in place of {before}"
     step = next((at for at, pair in enumerate(zip(path, before, strict=False)) if pair[0] != pair[1]), None)
     if step is None:
         more = max(path, before, key=len)[min(len(path), len(before))]
@@ -170,12 +175,3 @@ def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) 
     # MALFORMED includes a grid that exceeds the limits of the GPU.
     if execution.status not in (ExecutionStatus.DONE, ExecutionStatus.MEMORY, ExecutionStatus.MALFORMED):
         raise Rejected(FAILURES[execution.status], f"for inputs {shapes_of(workload)}: {execution.error}")
-
-
-def _call(workload: Workload, trial: int) -> DryCall:
-    return DryCall(workload.args, workload.kwargs, input_specs(workload), trial)
-
-
-def _limited_call(workload: Workload) -> DryCall:
-    """A call whose path ends at the step limit, as a loop may have an iteration for each element of an axis."""
-    return replace(_call(workload, 0), steps=_STEPS)

@@ -1,33 +1,26 @@
-"""Compare paths through forward: the operators that a dry run calls and the kernels that it launches, in order."""
+"""Compare paths through forward: the operators that it calls and the kernels that it launches, in order."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kernelquarry.pipeline.schema.records import Workload
 
 Path = list[str]
-MORE = "and more"  # the last step of a path that reached the step limit
 
 
-def is_longer_loop(path: Path, workload: Workload, tried: Sequence[tuple[Any, Workload]]) -> bool:
+def is_longer_loop(path: Path, workload: Workload, tried: Sequence[tuple[Path, Workload]]) -> bool:
     """True if the path equals a path of `tried`, the trials, except for the number of iterations of a loop.
 
     The number must grow with the length of an axis, or the product of leading axes, such as the steps of a sequence or
-    the items of a batch. At least two paths of different lengths must confirm this. A path may end at the step limit.
+    the items of a batch. At least two paths of different lengths must confirm this.
     """
-    known = [(each, call) for each, call in tried if isinstance(each, list)]
-    longest, _ = max(known, key=lambda pair: len(pair[0]), default=([], workload))
-    if len({len(each) for each, _ in known}) < 2 or (loop := _loop(longest)) is None:
+    longest, _ = max(tried, key=lambda pair: len(pair[0]), default=([], workload))
+    if len({len(each) for each, _ in tried}) < 2 or (loop := _loop(longest)) is None:
         return False
-    whole = path[-1:] != [MORE]
-    steps = path if whole else path[:-1]
-    every = [*known, (steps, workload)] if whole else known
+    every = [*tried, (path, workload)]
     if not all(each == _unrolled(longest, *loop, len(each)) for each, _ in every):
-        return False
-    if not whole and steps != _unrolled(longest, *loop, len(longest) + len(steps))[: len(steps)]:
         return False
     return any(_grows(every, sizes) for sizes in zip(*(_sizes(call) for _, call in every), strict=False))
 

@@ -8,7 +8,6 @@ from typing import Any
 from .codegen import CODEGEN
 from .compile import COMPILE
 from .describe_problem import DESCRIBE_PROBLEM
-from .dry_run import DRY_RUN
 from .kind import GuestKind
 from .lower import LOWER
 from .perturbed import PERTURBED
@@ -22,7 +21,7 @@ from .slice import SLICE
 from .timing import TIMING
 from .trace import TRACE
 
-_OF_STAGES = (PROBE, SLICE, LOWER, REFERENCE, INTERPRET, EXECUTE, TRACE, COMPILE, CODEGEN, PERTURBED, DRY_RUN, TIMING)
+_OF_STAGES = (PROBE, SLICE, LOWER, REFERENCE, INTERPRET, EXECUTE, TRACE, COMPILE, CODEGEN, PERTURBED, TIMING)
 _OF_KERNELBENCH = (DESCRIBE_PROBLEM, SCORE_KERNELBENCH, SCORE_KERNELBENCH_GPU)
 _OTHERS = (SCORE_TRITONBENCH, SCORE_TRITONBENCH_GPU, SCRIPT, SCRIPT_GPU)
 KINDS: dict[str, GuestKind[Any, Any]] = {kind.name: kind for kind in (*_OF_STAGES, *_OF_KERNELBENCH, *_OTHERS)}

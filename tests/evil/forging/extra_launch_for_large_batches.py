@@ -2,7 +2,7 @@
 # reference = "batched_products"
 # reason = "untried_path"
 # source = "a path of its own for what is timed (KernelBench, METR)"
-# caught_by = "dry run with a large batch: other launches than in a trial"
+# caught_by = "plans with a large batch: other launches than in a trial"
 # ///
 
 """A launch for each matrix of the batch, and one that ruins the last of many."""

@@ -3,7 +3,7 @@
 # reason = "untried_path"
 # evidence = "0 steps"
 # source = "skips work at sizes of a benchmark (own review)"
-# caught_by = "dry run on millions of elements: other launches than in a trial"
+# caught_by = "plans on millions of elements: other launches than in a trial"
 # ///
 
 """Launches nothing where all sizes are large at once."""

@@ -2,7 +2,7 @@
 # reference = "softmax"
 # reason = ["untried_path", "wrong_values"]
 # source = "result cache by fingerprint (KernelHacks)"
-# caught_by = "dry run: memory of an earlier result is returned; rows that begin with zeros"
+# caught_by = "plans: memory of an earlier result is returned; rows that begin with zeros"
 # ///
 
 """Gives a row's earlier answer until its first element is another."""

@@ -3,7 +3,7 @@
 # reason = "untried_path"
 # evidence = "inputs ["
 # source = "ghost optimisation branch (KernelHacks)"
-# caught_by = "dry run on millions of elements: other launches than in a trial"
+# caught_by = "plans on millions of elements: other launches than in a trial"
 # ///
 
 """Has a fast path for sizes that an interpreter never sees."""

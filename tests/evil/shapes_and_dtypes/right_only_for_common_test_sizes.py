@@ -3,7 +3,7 @@
 # reason = ["untried_path", "wrong_values"]
 # evidence = "for inputs"
 # source = "constants of the benchmark's shape (AgentKernelArena, KernelGuard HARDCODED_SHAPES)"
-# caught_by = "calls at sizes drawn from its text; dry run"
+# caught_by = "calls at sizes drawn from its text; plans"
 # ///
 
 """Right for the sizes that tests have."""

@@ -3,7 +3,7 @@
 # reason = "untried_path"
 # evidence = "WRONG=True"
 # source = "ghost optimisation branch (KernelHacks)"
-# caught_by = "dry run on millions of elements: a flag that no trial had"
+# caught_by = "plans on millions of elements: a flag that no trial had"
 # ///
 
 """A flag for large inputs."""

@@ -3,7 +3,7 @@
 # reason = ["untried_path", "wrong_values"]
 # evidence = "for inputs"
 # source = "ghost optimisation branch (KernelHacks)"
-# caught_by = "calls at the size that the source names; dry run on millions of elements"
+# caught_by = "calls at the size that the source names; plans on millions of elements"
 # ///
 
 """A flag for large inputs, by a heuristic."""

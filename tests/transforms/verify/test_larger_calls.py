@@ -1,9 +1,8 @@
-"""Dry runs of large calls. The guest and the executor are doubles; evil cases test the guest."""
+"""Plans of large calls, and kernels on a large grid. The guest and the executor are doubles."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,12 +12,11 @@ import torch
 
 from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
-from kernelquarry.pipeline.sandbox.jobs.dry_run import DryPath, DryRunReply
 from kernelquarry.pipeline.sandbox.jobs.trace import TraceReply
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.larger_calls import check_larger_calls, run_large
+from kernelquarry.transforms.verify.larger_calls import LargerLaunches, check_larger_calls, run_large
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 
 
@@ -64,76 +62,95 @@ def reference(task: Task = TASK) -> Any:
     return SimpleNamespace(task=task, trials=trials, tensors=tensors, undrawn={}, first_trials_of_calls=lambda: first)
 
 
-LAUNCH = "a[2, 1, 1](x=float32(input 0, [2, 8], [8, 1], 0), n=16, num_warps=4)"
+SNAPSHOT = {
+    "root": 0, "entries": [], "tensors": [], "storages": [],
+    "modules": [{"class": "ModelNew", "attributes": [], "layers": []}],
+}  # fmt: skip
+CODE = """import torch
+import triton
+import triton.language as tl
 
 
-def reply_to(job: Job, last: list[str] | None, raised: str, flag: str) -> DryRunReply:
-    """Reply with one path for all calls; the first call `raised`, and the last has the path `last` and the `flag`."""
-    calls = job.request.calls
-    largest = max(call.inputs[0].shape[0] for call in calls)
-    assert largest * 8 > 1 << 24 and calls[-1].inputs[0].shape[0] * 8 > 1 << 23, "the last calls are large"
-    paths: list[list[str] | None] = [["launch a"]] * (len(calls) - 1)
-    paths[0] = None if raised else paths[0]
-    found = [DryPath(path, (LAUNCH,), raised) for path in paths]
-    return DryRunReply((*found, DryPath(last, (LAUNCH.replace("n=16", flag),))))
+@triton.jit
+def a(x_ptr, out_ptr, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
 
 
-def checked(last: list[str] | None, raised: str = "", flag: str = "n=16", ran: Sequence[str] = ()) -> str:
-    sandbox = Double(DryRunReply(()))
-    with pytest.raises(Rejected, match="0 paths of"):
-        check_larger_calls(reference(), sandbox, SETTINGS)  # type: ignore[arg-type]
-    reply = reply_to(sandbox.job, last, raised, flag)
-    dry = check_larger_calls(reference(), Double(reply), SETTINGS)  # type: ignore[arg-type]
-    return dry.unverified(ran)
+@triton.jit
+def b(x_ptr, out_ptr, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
+    tl.store(out_ptr, n)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        n = x.numel()
+        is_large = n > 1 << 20
+        {body}
+        return out
+"""
+LAUNCH = "a[(triton.cdiv(n, 64),)](x, out, 16, False, BLOCK=64, num_warps=4)"
+
+
+def checked(body: str = LAUNCH, task: Task = TASK) -> LargerLaunches:
+    code = CODE.replace("{body}", body.replace("\n", "\n        "))
+    return check_larger_calls(reference(replace(task, triton_code=code)), SNAPSHOT)
 
 
 def test_the_path_of_the_trials_passes() -> None:
-    assert not checked(["launch a"])
-
-
-def test_a_large_call_may_raise() -> None:
-    assert not checked(None)
+    launches = checked()
+    assert launches.known and not launches.unverified(())
+    largest = max(workload.tensors[0].shape[0] for workload, _ in launches.larger)
+    assert largest * 8 > 1 << 24
 
 
 @pytest.mark.parametrize(
-    ("last", "divergence"),
-    [
-        (["launch a", "zero_"], "8]: 2 steps in place of 1, zero_ more"),
-        ([], "0 steps in place of 1, launch a less"),
-        (["launch b"], "launch b in place of launch a, its step 1"),
-    ],
-    ids=["more", "less", "other"],
+    "body", ["assert not is_large\n" + LAUNCH, LAUNCH.replace("64),)", "64), 1 + 70000 * is_large)")]
 )
-def test_another_path_is_rejected(last: list[str], divergence: str) -> None:
+def test_a_large_call_may_raise(body: str) -> None:
+    launches = checked(body)
+    assert launches.larger and max(workload.tensors[0].shape[0] for workload, _ in launches.larger) < 1 << 18
+
+
+def test_a_loop_may_iterate_over_an_axis() -> None:
+    assert len(checked(f"for row in range(len(x)):\n    {LAUNCH}").larger) > 0
+
+
+@pytest.mark.parametrize(
+    ("then", "divergence"),
+    [
+        (LAUNCH, "8]: 2 steps in place of 1, launch a more"),
+        ("out.zero_()", "fill in place of launch a, its step 1"),
+        ("out = out + 1", "aten.add in place of launch a, its step 1"),
+        ("return out", "0 steps in place of 1, launch a less"),
+        (LAUNCH.replace("a[", "b[") + "; return out", "launch b in place of launch a, its step 1"),
+    ],
+    ids=["more", "fill", "operator", "less", "other"],
+)
+def test_another_path_is_rejected(then: str, divergence: str) -> None:
     with pytest.raises(Rejected) as raised:
-        checked(last)
+        checked(f"if is_large: {then}\n{LAUNCH}")
     assert raised.value.reason is Reason.UNVERIFIED_PATH and divergence in raised.value.evidence
 
 
 def test_a_flag_of_large_calls_alone_is_unverified() -> None:
-    assert checked(["launch a"], flag="n=16, WRONG=True").endswith("gives a kernel a WRONG=True")
-    assert not checked(["launch a"], flag="n=16, WRONG=True", ran=[LAUNCH.replace("n=16", "n=16, WRONG=True")])
+    launches = checked(LAUNCH.replace("False", "is_large"))
+    assert launches.unverified(()).endswith("gives a kernel a WRONG=True")
+    assert not launches.unverified(["a[1, 1, 1](WRONG=True)"])
 
 
 @pytest.mark.parametrize("number", ["17", "1e-05", "-1"])
 def test_a_number_that_only_large_calls_change_is_unverified(number: str) -> None:
-    assert checked(["launch a"], flag=f"n={number}").endswith("gives a kernel a n other than 16")
-    assert not checked(["launch a"], flag=f"n={number}", ran=[LAUNCH.replace("n=16", "n=3")])
-    assert not checked(["launch a"], flag=f"n=16, num_warps={number}")
+    launches = checked(LAUNCH.replace("16", f"{number} if is_large else 16"))
+    assert launches.unverified(()).endswith("gives a kernel a n other than 16")
+    assert not launches.unverified(["a[1, 1, 1](n=3)"])
+    assert not checked(LAUNCH.replace("num_warps=4", "num_warps=8 if is_large else 4")).unverified(())
 
 
-def test_a_timeout_names_the_calls() -> None:
-    late = Report(Status.TIMED_OUT, None, {}, "more than 60 s of CPU time", "", "", 0.0, 0.0, 0.0)
-    sandbox = Double(None)
-    sandbox.report = late
-    with pytest.raises(Rejected, match=r"for large inputs: more than 60 s") as raised:
-        check_larger_calls(reference(), sandbox, SETTINGS)  # type: ignore[arg-type]
-    assert raised.value.reason is Reason.TIMED_OUT
-
-
-def test_a_call_of_a_trial_may_not_raise() -> None:
-    with pytest.raises(Rejected, match="raises when called again: ValueError"):
-        checked(["launch a"], raised="ValueError: not here")
+def test_a_candidate_without_a_plan_or_of_one_shape_is_not_compared() -> None:
+    assert checked("x.item()") == LargerLaunches()
+    assert checked("if is_large: out.zero_()\n" + LAUNCH, replace(TASK, shape_general=False)) == LargerLaunches()
 
 
 def run(sandbox: Double, task: Task = TASK) -> None:

@@ -79,7 +79,7 @@ def test_constants_of_a_model_s_source_are_drawn() -> None:
     assert (drawn >= 42).all(dim=1).any() and (drawn < 41).any()
 
 
-@pytest.mark.parametrize("other", [{"by_model": False}, {"python_code": "42"}, {"triton_code": "x == 3"}])
+@pytest.mark.parametrize("other", [{"by_model": False}, {"python_code": "x == 42"}, {"triton_code": "x == 3"}])
 def test_constants_of_other_sources_are_not_drawn(other: dict[str, object]) -> None:
     task = replace(BY_MODEL, triton_code="x == 42.0")
     assert "named" not in {trial.distribution for trial in plan(replace(task, **other))}
