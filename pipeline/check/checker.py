@@ -48,7 +48,7 @@ _MORE_CALLS = 2
 _MODULE = Limits(wall_s=60.0, cpu_s=30, memory_mb=8 << 10)  # of the guest that reads a module
 _KERNEL = Limits(wall_s=120.0, cpu_s=20)  # of each guest that runs a kernel
 # Kinds of guests, in the order in which a check needs them.
-_KINDS = ("reference", "interpret", "compile", "perturbed")
+_KINDS = ("reference", "interpret", "compile")
 _GPU_KINDS = ("reference", "trace", "compile", "perturbed")
 _PROBLEMS = 1024  # that a checker remembers
 

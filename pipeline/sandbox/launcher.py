@@ -28,7 +28,7 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "USER": "guest",
     "LOGNAME": "guest",
-    "PYTHONHASHSEED": "0",  # sets have the same order in every run; some guests give a candidate another order
+    "PYTHONHASHSEED": "0",  # sets have the same order in every run
     "PYTHONUNBUFFERED": "1",  # output before a crash is kept
     "OMP_NUM_THREADS": "1",
     "OMP_THREAD_LIMIT": "1",  # also where a guest requests two threads, to try code that depends on their number

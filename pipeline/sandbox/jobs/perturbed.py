@@ -52,6 +52,4 @@ class PerturbedReply:
     runs: tuple[PerturbedRun, ...]
 
 
-PERTURBED = GuestKind(
-    "perturbed", PerturbedRequest, PerturbedReply, "perturbed", {**INTERPRETED, "PYTHONHASHSEED": "1"}
-)
+PERTURBED = GuestKind("perturbed", PerturbedRequest, PerturbedReply, "perturbed", INTERPRETED, shares="interpret")
