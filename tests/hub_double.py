@@ -59,6 +59,11 @@ class Fault:
     headers: Mapping[str, str]
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # with the default of 5, a client whose connection is dropped tries again after 1 s
+
+
 class HubDouble:
     """The server and its repositories. A context manager."""
 
@@ -70,8 +75,7 @@ class HubDouble:
         self.faults: list[Fault] = []
         self.refusal = "Invalid credentials"  # what is said to somebody who may not write
         self.lock = threading.RLock()
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> HubDouble:
@@ -445,6 +449,7 @@ _ROUTES: tuple[tuple[str, str, Callable[[_Request], Answer]], ...] = (
 def _handler(hub: HubDouble) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else the body waits 40 ms for the acknowledgement of the headers
 
         def log_message(self, *_: object) -> None: ...
 

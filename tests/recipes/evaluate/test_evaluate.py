@@ -245,7 +245,7 @@ class EchoEndpoint(BaseHTTPRequestHandler):
 
 def test_an_endpoint_is_sampled_and_its_failure_is_a_user_error() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), EchoEndpoint)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         model = EndpointModel("m", f"http://127.0.0.1:{server.server_port}/v1", EvaluationSection(), tries=1)
         chats: list[list[Message]] = [[{"role": "user", "content": str(number)}] for number in range(3)]
