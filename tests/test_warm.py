@@ -13,11 +13,12 @@ from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
 
 
 def test_one_is_lent_to_every_sandbox_until_it_dies(tmp_path: Path) -> None:
-    folders = (tmp_path / sandbox / "script-1" for sandbox in "abc")
+    folders = (tmp_path / sandbox / "script-1" for sandbox in "abcd")
     with Warm() as warm:
         first = warm.lend(SCRIPT, next(folders), SandboxSettings(workers=1))
         first.close()  # as its sandbox does
         assert warm.lend(SCRIPT, next(folders), SandboxSettings(workers=2)) is first
+        assert warm.lend(SCRIPT, next(folders), SandboxSettings(kernels=str(tmp_path / "kernels"))) is first
         first._process.kill()
         with pytest.raises(WarmProcessDied):
             first.run(Job(SCRIPT, ScriptRequest("")))

@@ -46,12 +46,14 @@ class Warm:
         self._lock = threading.Lock()  # of these
 
     def lend(self, kind: GuestKind, folder: Path, settings: SandboxSettings) -> WarmProcess:
-        """Return the shared warm process of this kind, or a new one if the sandbox has settings other than `workers`.
+        """Return the shared warm process of this kind, or a new one if the sandbox has settings that concern it.
+
+        The number of workers and the cache of compiled kernels concern the host alone.
 
         Raises:
             SandboxError: as `WarmProcess` does.
         """
-        if settings != SandboxSettings(workers=settings.workers):
+        if settings != SandboxSettings(workers=settings.workers, kernels=settings.kernels):
             return WarmProcess(kind, folder, settings)
         with self._lock:
             starting = self._starting.setdefault(kind.name, threading.Lock())
