@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,18 @@ from kernelquarry.pipeline.adapters.shared import shared_checker
 from kernelquarry.pipeline.check import Checker
 from tests.pipeline.adapters.conftest import snippets
 from tests.pipeline.check.pairs import KERNEL, SCALE, WRONG
+from tests.pipeline.conftest import in_this_process
 from tests.scripted_endpoint import ScriptedEndpoint, streamed
 
-vf: Any = pytest.importorskip("verifiers.v1", reason="verifiers is not installed: make test installs it")
+
+@pytest.fixture(scope="module")
+def vf() -> Any:
+    """The library. Tests import it when they run, since the import takes seconds."""
+    return pytest.importorskip("verifiers.v1", reason="verifiers is not installed: make test installs it")
 
 
 @pytest.fixture
-def environment(dataset: Path, monkeypatch: pytest.MonkeyPatch, checker: Checker) -> Any:
+def environment(vf: Any, dataset: Path, monkeypatch: pytest.MonkeyPatch, checker: Checker) -> Any:
     from kernelquarry.pipeline.adapters import verifiers
 
     monkeypatch.setattr(verifiers, "shared_checker", lambda **settings: checker)
@@ -31,6 +36,7 @@ def environment(dataset: Path, monkeypatch: pytest.MonkeyPatch, checker: Checker
 
 def scored(task: Any, reply: str) -> Any:
     """The trace of a rollout with this reply, scored."""
+    import verifiers.v1 as vf
     from verifiers.v1.graph import MessageNode
 
     question = MessageNode(parent=None, message=vf.UserMessage(content="?"), sampled=False)
@@ -62,22 +68,29 @@ def test_replies_are_rewarded(environment: Any) -> None:
     assert scored(task, "I do not know.").reward == 0.0
 
 
-def test_a_reply_without_verdict_is_an_error(environment: Any) -> None:
+def test_a_reply_without_verdict_is_an_error(vf: Any, environment: Any) -> None:
     (task,) = environment.taskset
     with pytest.raises(vf.TaskError, match="UNJUDGED"):
         scored(task.with_data(module="x = 1"), f"```python\n{KERNEL}```")
 
 
 def test_the_command_of_the_page_rewards_a_right_kernel(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vf: Any, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The program runs in this process, which has the library and warm processes."""
     (command,) = (line for line in "".join(snippets("verifiers.md", "")).splitlines() if line.startswith("vf-eval"))
     monkeypatch.setenv("API_KEY", "key")
+    monkeypatch.chdir(tmp_path)
     with ScriptedEndpoint(lambda request, number: streamed(f"```python\n{KERNEL}```")) as endpoint:
         command = command.replace("examples/sample", str(dataset)).replace("http://127.0.0.1:8000/v1", endpoint.url)
         name, *arguments = shlex.split(command)
-        program = Path(sys.executable).with_name(name)
-        subprocess.run([program, *arguments, "-o", tmp_path], cwd=tmp_path, check=True, capture_output=True)
+        program = str(Path(sys.executable).with_name(name))
+        monkeypatch.setattr("sys.argv", [program, *arguments, "-o", str(tmp_path)])
+        with in_this_process(), pytest.raises(SystemExit) as ended:
+            runpy.run_path(program, run_name="__main__")
+    shared_checker(timed=False, timeout_s=None).close()
+    shared_checker.cache_clear()
+    assert not ended.value.code
     (request,) = endpoint.requests
     assert request["model"] == "MODEL"
     (traces,) = tmp_path.rglob("traces.jsonl")
