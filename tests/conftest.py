@@ -26,6 +26,7 @@ def warm() -> Iterator[None]:
     from warm import Warm  # takes torch along
 
     with Warm() as warm, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warm.SHARED", warm)
         cache_signatures(patch)
         patch.setattr("kernelquarry.pipeline.sandbox.pool.WarmProcess", warm.lend)
         yield

@@ -20,7 +20,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
         "pytest",  # the module that a test run starts with
-        "kernelquarry.pipeline.run.execute_stage",
+        "kernelquarry.pipeline.run.build",
         "kernelquarry.pipeline.sandbox.executor.process",
     ]
 )

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import forked
+import pytest
+import warm
+from beam_signatures import cache_signatures
 from forked import Ended
 
 from kernelquarry.pipeline.graph import STAGES
@@ -41,10 +44,14 @@ def run(*arguments: str | Path, cwd: Path, fault: str = "", after: int = 0) -> E
     `fault` is the name of a signal or the number of an OSError. It strikes when a file is flushed to the disk for the
     time `after`: files are flushed before they have their name (odd times), and their folders after it.
     """
-    return forked.run(_main, list(map(str, arguments)), cwd, fault, after, timeout_s=TIMEOUT_S)
+    loans = warm.SHARED.loans() if warm.SHARED is not None else []
+    return forked.run(_main, list(map(str, arguments)), cwd, fault, after, loans, timeout_s=TIMEOUT_S)
 
 
-def _main(arguments: list[str], cwd: Path, fault: str, after: int) -> None:
+def _main(arguments: list[str], cwd: Path, fault: str, after: int, loans: list[warm.Loan]) -> None:
+    patch = pytest.MonkeyPatch()  # for the rest of this process
+    warm.borrow(loans, patch)
+    cache_signatures(patch)
     flushed, fsync = itertools.count(1), os.fsync
 
     def faulty(descriptor: int) -> None:
