@@ -119,6 +119,10 @@ UNFIT = {
     "Model is not constructed": SCALE.replace("return [columns]", "return [columns, 3]"),
     "forward raises: line 15: ValueError: no": module(forward="raise ValueError('no')"),
     "is random": module(forward="return x + torch.rand_like(x)"),
+    "forward changes total, which is not": module(forward="return x + self.total.add_(x.sum())").replace(
+        "        self.scale",
+        "        self.register_buffer('total', torch.zeros(1), False)\n        self.scale",
+    ),
     "returns no tensor": module(forward="return 3"),
     "returns a set, which is no tensor": module(get_inputs="return [{1}]"),
     "crashes its process": module(forward="import os; os._exit(3)"),

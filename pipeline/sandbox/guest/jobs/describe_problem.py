@@ -169,16 +169,23 @@ class _Problem:
         start = time.process_time()
         first = self.call()
         took_s = time.process_time() - start
-        state = {name: value.clone() for name, value in self.module.state_dict().items()}
+        state = {name: value.clone() for name, value in self._state().items()}
         seed(2)
         second = self.call()
         ones, others = _tensors_of(first), _tensors_of(second)
         if not ones:
             raise _Unfit("forward returns no tensor")
-        self.is_stateful = any(not _same(value, state[name]) for name, value in self.module.state_dict().items())
+        changed = {name for name, value in self._state().items() if not _same(value, state[name])}
+        self.is_stateful = not changed.isdisjoint(self.module.state_dict())
         if not self.is_stateful and not all(_same(one, other) for one, other in zip(ones, others, strict=True)):
+            if changed:
+                raise _Unfit(f"forward changes {min(changed)}, which is not in the state_dict: make it persistent")
             raise _Unfit("the module is random: two calls in eval mode with the same inputs differ")
         return took_s
+
+    def _state(self) -> dict[str, Tensor]:
+        """All parameters and buffers by name, and what else is in the state_dict."""
+        return {**dict(self.module.named_buffers()), **self.module.state_dict()}
 
     @property
     def shapes(self) -> list[torch.Size]:
