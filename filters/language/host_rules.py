@@ -11,8 +11,8 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 from . import tables
 from .body_rules import Body, Found, check_annotation, check_decorator, named
 from .definitions import CALLED, Context, Definitions, Function, Kind
+from .idle import is_program, is_text
 from .scopes import bound_names, defaults, passed, stored
-from .unused import is_program, is_text
 
 # Modules that choices between imports may replace by each other: they hold the same functions of Triton.
 _ALIKE = ("triton.language.extra.cuda.libdevice", "triton.language.extra.libdevice", "triton.language.math")
