@@ -181,7 +181,7 @@ class Body:
                     if isinstance(operator, (ast.Is, ast.IsNot)) and not isinstance(right, ast.Constant):
                         yield node, f"a test of identity, {ast.unparse(node)}", "compare values"
             case ast.JoinedStr():
-                if self._context is Context.CALL and not self._in_message(node):
+                if self._context is Context.CALL and not (self._in_message(node) or self._reads_parameter(node)):
                     yield node, "an f-string", "use it in the message of an exception"
             case ast.Constant():
                 is_format = isinstance(node.value, str) and "%" in node.value
@@ -225,11 +225,24 @@ class Body:
         elif not ({name, "*"} & self._source.bound or _is_special(name) or node in self._source.arguments):
             yield node, f"{name} is not defined", ""
         elif (name in vars(builtins) or _is_special(name)) and name not in _BUILTINS:
-            yield node, f"the name {name}", _NAMES
+            if not self._reads_parameter(node):
+                yield node, f"the name {name}", _NAMES
         elif name == "super" and not (
             self._sets_attributes and last_name(self._parents[self._parents[node]]) == "__init__"
         ):
             yield node, "super()", "call super().__init__()"
+
+    def _reads_parameter(self, part: ast.expr) -> bool:
+        """True for the function or the name in `getattr(layer, f"weight_ih_l{number}")`."""
+        match call := self._parents[part]:
+            case ast.Call(
+                func=function, args=[_, ast.JoinedStr(values=[ast.Constant(value=str(start)), *rest]) as name]
+            ):
+                values = [each.value for each in rest if isinstance(each, ast.FormattedValue)]
+                plain = all(isinstance(each, (ast.Name, ast.Constant)) for each in values)
+                is_named = self._file.builtin(function) == "getattr" and start.startswith(tables.PARAMETERS)
+                return is_named and plain and not call.keywords and part in (function, name)
+        return False
 
     def _makes_class(self, node: ast.Name) -> bool:
         """True for `type` in constructor arguments such as `type('Config', (), {'size': 3})()`, as the probe writes."""
@@ -271,8 +284,14 @@ class Body:
             return  # the function is refused
         if not (layer or fills or path in tables.CONSTRUCTOR.names):
             yield node, f"the module {path} as a value" if path in tables.IMPORTS.names else path, _NAMES
-        elif self._context is Context.CALL and not self._is_layer_in_constant(node, path):
+        elif self._context is Context.CALL and not (self._is_layer_in_constant(node, path) or self._is_kind(node)):
             yield node, path, "use it in the constructor"
+
+    def _is_kind(self, node: ast.expr) -> bool:
+        """True for `nn.ReLU` in `isinstance(layer, nn.ReLU)`, alone or in a tuple."""
+        parent = self._parents[node]
+        call = self._parents[parent] if isinstance(parent, ast.Tuple) else parent
+        return isinstance(call, ast.Call) and self._file.builtin(call.func) == "isinstance" and node is not call.args[0]
 
     def _is_called(self, node: ast.expr) -> bool:
         return getattr(self._parents[node], "func", None) is node
@@ -328,7 +347,7 @@ class Body:
         if builtin == "isinstance" and self._context is Context.CALL and len(node.args) == 2:
             kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
             for kind in kinds:
-                if (self._path(kind) or self._file.builtin(kind)) not in tables.TYPES.names:
+                if (self._path(kind) or self._file.builtin(kind)) not in tables.TYPES.names | tables.LAYERS.names:
                     yield node, f"isinstance of {ast.unparse(kind)}", "test for Tensor, a number, a list or a dict"
         is_raised = any(isinstance(each, ast.Raise) for each in self._source.ancestors(node))
         is_kept = self._context is Context.CALL and not is_raised

@@ -81,7 +81,7 @@ EXPRESSIONS: Mapping[type[ast.AST], str] = {
     ast.ListComp: "list comprehension",
     ast.DictComp: "dict comprehension",
     ast.GeneratorExp: "generator expression that is consumed at once",
-    ast.JoinedStr: "f-string, in a message or a constructor",
+    ast.JoinedStr: "f-string, in a message, a constructor, or `getattr(layer, f'weight_{n}')`",
     ast.FormattedValue: "value in an f-string",
 }
 KERNEL_STATEMENTS = STATEMENTS.keys() - {ast.Raise, ast.With, ast.FunctionDef}
@@ -112,7 +112,8 @@ BUILTINS = Group(
         "sorted str sum super tuple zip"
     ),
 )
-TYPES = Group("types for isinstance", _names("bool dict float int list str tuple torch.Tensor"))
+TYPES = Group("types for isinstance, beside layers", _names("bool dict float int list str tuple torch.Tensor"))
+PARAMETERS = ("bias", "weight")  # beginnings of names of parameters that a text may give
 ALLOCATION = Group(
     "allocation",
     _of("torch", "empty empty_like empty_permuted empty_strided full full_like ones ones_like zeros zeros_like"),
@@ -255,7 +256,8 @@ LAYER_ATTRIBUTES = Group(
         "in_proj_weight in_proj_bias out_proj scale_factor mode align_corners upscale_factor downscale_factor "
         "ceil_mode count_include_pad divisor_override return_indices hidden_size input_size num_layers weight_ih "
         "weight_hh bias_ih bias_hh weight_ih_l0 weight_hh_l0 bias_ih_l0 bias_hh_l0 threshold value beta lambd "
-        "num_parameters approximate reduction min_val max_val size margin norm_type bidirectional batch_first"
+        "num_parameters approximate reduction min_val max_val size margin norm_type bidirectional batch_first "
+        "all_weights"
     ),
 )
 CONSTRUCTOR_ATTRIBUTES = Group(

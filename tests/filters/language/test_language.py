@@ -179,6 +179,10 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"top": "from typing import Sequence, Union\nSizes = Union[int, Sequence[int]]"},
         {"top": "try:\n    import math as m\nexcept ImportError:\n    import math as m"},
         {"top": "if __name__ == '__main__':\n    print(eval('1'))"},
+        {
+            "body": "for n in range(2):\n            w = getattr(self.helper, f'weight_ih_l{n}'); b = getattr(self, f'bias_{n}')"
+        },
+        {"body": "n = isinstance(self.helper, nn.ReLU) or isinstance(self.helper, (nn.Linear, list))"},
     ],
     ids=str,
 )
@@ -341,6 +345,13 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"body": "n = x is out"}, "test of identity"),
         ({"body": "n = isinstance(x, nn.Parameter)"}, "isinstance of nn.Parameter"),
         ({"body": "n = getattr(x, 'shape')"}, "the name getattr"),
+        ({"body": "n = getattr(self, f'{x}')"}, "f-string"),
+        ({"body": "n = getattr(self, f'forward{x}')"}, "f-string"),
+        ({"body": "n = getattr(self, f'weight{x}', 1)"}, "f-string"),
+        ({"body": "n = getattr(self, f'weight{self.helper(x)}')"}, "f-string"),
+        ({"body": "n = f'weight{x}'; w = getattr(self, n)"}, "f-string"),
+        ({"top": "def f(getattr):\n    return getattr(1, f'weight{2}')", "body": "n = f(self.helper)"}, "f-string"),
+        ({"body": "n = isinstance(nn.ReLU, list)"}, "torch.nn.ReLU"),
         ({"body": "n = torch.randn(3)"}, "torch.randn"),
         ({"body": "n = torch.cuda.get_device_name()"}, "get_device_name"),
         ({"body": "n = torch.cuda.get_device_properties(0).name"}, "the GPU's name"),

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from kernelquarry.filters.language import tables
 from kernelquarry.filters.language.definitions import Definitions
 from kernelquarry.filters.lint.parsed_source import Source, root
 
@@ -165,6 +166,8 @@ class Expressions(ABC):
                 return self._name(node, scope)
             case ast.Attribute():
                 return self._attribute(node, scope)
+            case ast.Call() if self.definitions.builtin(node.func) == "getattr":
+                return self._parameter(*self._items(node.args, scope))
             case ast.Call():
                 function = self.expression(node.func, scope)
                 args, kwargs = self._arguments(node, scope)
@@ -315,6 +318,12 @@ class Expressions(ABC):
         except ERRORS as error:
             raise Raised(f"{type(error).__name__}: {error}") from error
 
+    def _parameter(self, owner: Any, name: str) -> Any:
+        """The parameter of a layer that has this name."""
+        if not isinstance(owner, Layer) or not isinstance(value := owner.attributes.get(name, owner), Tensor | None):
+            raise Unsupported(f"getattr of {name}, which is no parameter")
+        return value
+
     def _is_instance(self, value: Any, kinds: Any) -> bool:
         found = []
         for kind in kinds if isinstance(kinds, tuple) else (kinds,):
@@ -324,9 +333,20 @@ class Expressions(ABC):
             elif name in names.TYPES:
                 is_tuple = name == "tuple" and isinstance(value, Record) and value.is_tuple
                 found.append(is_tuple or isinstance(value, names.TYPES[name]))
+            elif name in tables.LAYERS.names:
+                found.append(isinstance(value, Layer) and self._is_layer(value.path, _kind(name)))
             else:
                 raise Unsupported(f"isinstance of {name or type(kind).__name__}")
         return any(found)
+
+    def _is_layer(self, path: str, kind: type) -> bool:
+        """True if the class of a layer is `kind`, or derives from it."""
+        if path.startswith("torch.nn."):
+            return issubclass(_kind(path), kind)
+        if path not in self.definitions.classes:
+            raise Unsupported("isinstance of a module of another type")
+        bases = self.definitions.classes[path].bases
+        return any(self._is_layer(self.path(base) or ast.unparse(base), kind) for base in bases)
 
     def item(self, owner: Any, index: Any) -> Any:
         """An item of a value. Raises: Raised, Unsupported."""
@@ -358,6 +378,12 @@ class Expressions(ABC):
             else:
                 raise Unsupported("a format of text")
         return str(self.counted("".join(parts)))
+
+
+def _kind(path: str) -> type[nn.Module]:
+    """The class of `torch.nn` of this path."""
+    found: type[nn.Module] = getattr(nn, path.rpartition(".")[2])
+    return found
 
 
 _VIEWS: tuple[type, ...] = tuple(type(getattr({}, name)()) for name in ("keys", "values", "items"))

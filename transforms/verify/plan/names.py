@@ -204,7 +204,7 @@ def resolve(path: str, processors: int) -> Any:
     if path in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor"):
         return Symbol(path)
     head, _, last = path.rpartition(".")
-    if path in MARKS:
+    if path in MARKS or path in tables.LAYERS.names:
         return Symbol(path)
     if path.startswith("torch.ops.aten."):  # lowered rows call operators by these names
         operator: Any = functools.reduce(getattr, path.removeprefix("torch.ops.").split("."), torch.ops)

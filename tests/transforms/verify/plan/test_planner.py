@@ -222,6 +222,23 @@ def test_state_comes_from_the_snapshot() -> None:
     assert plan.operators == ("aten.mm",) and plan.outputs[0].shape == (3, 7)
 
 
+def test_parameters_are_read_by_name_and_layers_are_told_apart() -> None:
+    snapshot: dict[str, Any] = {
+        "root": 0,
+        "modules": [
+            {"class": "ModelNew", "attributes": [["proj", {"module": 1}]], "layers": ["proj"]},
+            _LINEAR,
+        ],
+        **_WEIGHT,
+        "entries": [["proj.weight", 0]],
+    }  # fmt: skip
+    kinds = "isinstance(self.proj, nn.Linear) and not isinstance(self.proj, (nn.ReLU, nn.Conv2d))"
+    body = f"assert {kinds}\nn = 't'\ncopy[(1,)](x, getattr(self.proj, f'weigh{{n}}'), 0)"
+    assert "out=float32(state proj.weight, [7, 5], [5, 1], 0)" in plan_of(body, snapshot=snapshot).launch_log()[0]
+    with pytest.raises(Unsupported, match="getattr of weight_2, which is no parameter"):
+        plan_of("n = 2\nreturn getattr(self.proj, f'weight_{n}')", snapshot=snapshot)
+
+
 def test_static_methods_take_no_self() -> None:
     static = "    @staticmethod\n    def _flat(x):\n        return x.view(-1)\n\n"
     head = _HEAD.replace("    def forward", f"{static}    def forward")
