@@ -21,8 +21,8 @@ from kernelquarry.transforms.workloads.resize import count_elements, large, set_
 
 from .evidence import Rejected
 from .execution import FAILURES, trace
-from .paths import Path, is_longer_loop
-from .plan import Launch, Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
+from .paths import counts, path, way
+from .plan import Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
 from .plan.agreement import planned_calls
 from .reference_run import Reference
 from .task import Call, VerifySettings, input_specs, shapes_of
@@ -78,20 +78,15 @@ def check_larger_calls(reference: Reference, snapshot: Any) -> LargerLaunches:
     first = reference.first_trials_of_calls()
     try:
         planner = Planner(Source(task.triton_code), snapshot)
-        known = [
-            (plan, task.calls[reference.trials[at].workload]) for at in first if (plan := _plan(planner, trials[at]))
-        ]
+        known = [plan for index in first if (plan := _plan(planner, trials[index]))]
         calls = [(plan, workload) for workload, even in larger if (plan := _plan_one(planner, workload, even))]
     except (Raised, Unsupported, MalformedReply):
         return LargerLaunches()
-    known_paths = [(_path(plan), workload) for plan, workload in known]
     for plan, workload in calls if known else ():
-        path = _path(plan)
-        if all(path != other for other, _ in known_paths) and not is_longer_loop(path, workload, known_paths):
-            other = _divergence(path, known_paths[0][0])
-            raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {other}")
+        if found := _other_way(plan, known):
+            raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
     logs = tuple((workload, plan.launch_log()) for plan, workload in calls)
-    return LargerLaunches(tuple(launch for plan, _ in known for launch in plan.launch_log()), logs)
+    return LargerLaunches(tuple(launch for plan in known for launch in plan.launch_log()), logs)
 
 
 def _plan_one(planner: Planner, *workloads: Workload | None) -> Plan | None:
@@ -109,14 +104,6 @@ def _plan(planner: Planner, call: PlannedCall) -> Plan | None:
     return None if any(max(each.grid[1:], default=0) > _TALLEST for each in plan.launches) else plan
 
 
-def _path(plan: Plan) -> Path:
-    return [f"launch {each.kernel}" if isinstance(each, Launch) else _operator(each) for each in plan.steps]
-
-
-def _operator(step: Any) -> str:
-    return getattr(step, "name", type(step).__name__.lower())
-
-
 def _larger_calls(workloads: Sequence[Workload]) -> list[tuple[Workload, Workload | None]]:
     """Calls with medium sizes, in which loops iterate several times, and calls with large sizes.
 
@@ -129,13 +116,29 @@ def _larger_calls(workloads: Sequence[Workload]) -> list[tuple[Workload, Workloa
     return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in uniform)]
 
 
-def _divergence(path: Path, before: Path) -> str:
-    """The first step at which two paths differ."""
-    step = next((at for at, pair in enumerate(zip(path, before, strict=False)) if pair[0] != pair[1]), None)
-    if step is None:
-        more = max(path, before, key=len)[min(len(path), len(before))]
-        return f"{len(path)} steps in place of {len(before)}, {more} {'more' if len(path) > len(before) else 'less'}"
-    return f"{path[step]} in place of {before[step]}, its step {step + 1}"
+def _other_way(plan: Plan, known: Sequence[Plan]) -> str:
+    """How a call's way differs from those of known calls; "" if it does not.
+
+    A loop whose number of iterations differed in known calls may have any number.
+    """
+    if way(plan) not in map(way, known):
+        return _divergence(path(plan), path(known[0]))
+    tried: dict[int, set[int]] = {}
+    for line, count in (each for other in known for each in counts(other)):
+        tried.setdefault(line, set()).add(count)
+    for line, count in counts(plan):
+        if len(tried[line]) == 1 and count not in tried[line]:
+            return f"the loop in line {line} has {count} iterations in place of {min(tried[line])}"
+    return ""
+
+
+def _divergence(steps: Sequence[str], before: Sequence[str]) -> str:
+    """The first step at which two ways differ."""
+    step = next((at for at, pair in enumerate(zip(steps, before, strict=False)) if pair[0] != pair[1]), None)
+    if step is not None:
+        return f"{steps[step]} in place of {before[step]}, its step {step + 1}"
+    more = [*max(steps, before, key=len), "other iterations"][min(len(steps), len(before))]
+    return f"{len(steps)} steps in place of {len(before)}, {more} {'more' if len(steps) > len(before) else 'less'}"
 
 
 def _flags(launch_log: Iterable[str]) -> set[str]:

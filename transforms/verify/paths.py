@@ -1,61 +1,53 @@
-"""Compare paths through forward: the operators that it calls and the kernels that it launches, in order."""
+"""The way of a call through forward: the operators that it calls and the kernels that it launches, in order.
+
+Iterations of a loop that go the same way count once, so ways of inputs of different lengths can be compared.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 
-from kernelquarry.pipeline.schema.records import Workload
+from .plan import Iteration, Launch, LoopRun, Plan
 
-Path = list[str]
-
-
-def is_longer_loop(path: Path, workload: Workload, tried: Sequence[tuple[Path, Workload]]) -> bool:
-    """True if the path equals a path of `tried`, the trials, except for the number of iterations of a loop.
-
-    The number must grow with the length of an axis, or the product of leading axes, such as the steps of a sequence or
-    the items of a batch. At least two paths of different lengths must confirm this.
-    """
-    longest, _ = max(tried, key=lambda pair: len(pair[0]), default=([], workload))
-    if len({len(each) for each, _ in tried}) < 2 or (loop := _loop(longest)) is None:
-        return False
-    every = [*tried, (path, workload)]
-    if not all(each == _unrolled(longest, *loop, len(each)) for each, _ in every):
-        return False
-    return any(_grows(every, sizes) for sizes in zip(*(_sizes(call) for _, call in every), strict=False))
+Way = tuple[Any, ...]  # names of steps, and for each loop its line and the ways of its iterations
 
 
-def _loop(path: Path) -> tuple[int, int] | None:
-    """Start and period, in steps, of the longest repetition in a path; None if there is none."""
-    longest, loop = 0, None
-    for steps in range(1, len(path) // 2 + 1):
-        run = 0
-        for at in range(steps, len(path)):
-            run = run + 1 if path[at] == path[at - steps] else 0
-            if run >= steps and run + steps > longest:
-                longest, loop = run + steps, (at - steps - run + 1, steps)
-    return loop
+def path(plan: Plan) -> list[str]:
+    """The names of all steps."""
+    return [f"launch {each.kernel}" if isinstance(each, Launch) else _name(each) for each in plan.steps]
 
 
-def _unrolled(path: Path, start: int, steps: int, length: int) -> Path:
-    """The path with more or fewer iterations of its loop, as near to `length` as whole iterations allow."""
-    more = (length - len(path)) // steps
-    if more >= 0:
-        return path[: start + steps] + path[start : start + steps] * more + path[start + steps :]
-    return path[:start] + path[start - more * steps :]
+def way(plan: Plan) -> Way:
+    steps = path(plan)
+    return _within(steps, plan.whole, len(steps))
 
 
-def _sizes(workload: Workload) -> Iterator[int]:
-    """Possible iteration counts of a loop: the length of each axis, and products of leading axes."""
-    for spec in workload.tensors:
-        yield from spec.shape
-        yield from (math.prod(spec.shape[:count]) for count in range(2, len(spec.shape)))
+def counts(plan: Plan) -> Iterator[tuple[int, int]]:
+    """The line and the number of iterations of each run of a loop in which a step was made."""
+    waiting = [*plan.whole.loops]
+    while waiting:
+        loop = waiting.pop()
+        if _has_steps(loop):
+            yield loop.line, len(loop.iterations)
+            waiting += [inner for each in loop.iterations for inner in each.loops]
 
 
-def _grows(every: Sequence[tuple[Path, Workload]], sizes: Sequence[int]) -> bool:
-    """True if the lengths of the paths are a rising linear function of the sizes."""
-    pairs = sorted((size, len(path)) for (path, _), size in zip(every, sizes, strict=True))
-    (least, shortest), (most, longest) = pairs[0], pairs[-1]
-    return most > least and all(
-        (length - shortest) * (most - least) == (longest - shortest) * (size - least) for size, length in pairs
-    )
+def _within(steps: list[str], iteration: Iteration, end: int) -> Way:
+    found: list[Any] = []
+    at = iteration.start
+    for loop in filter(_has_steps, iteration.loops):
+        starts = [each.start for each in loop.iterations]
+        ends = [*starts[1:], loop.end]
+        ways = {_within(steps, each, stop) for each, stop in zip(loop.iterations, ends, strict=True)}
+        found += [*steps[at : starts[0]], (loop.line, frozenset(ways))]
+        at = loop.end
+    return (*found, *steps[at:end])
+
+
+def _has_steps(loop: LoopRun) -> bool:
+    return bool(loop.iterations) and loop.iterations[0].start < loop.end
+
+
+def _name(step: Any) -> str:
+    return getattr(step, "name", type(step).__name__.lower())

@@ -179,9 +179,7 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"top": "from typing import Sequence, Union\nSizes = Union[int, Sequence[int]]"},
         {"top": "try:\n    import math as m\nexcept ImportError:\n    import math as m"},
         {"top": "if __name__ == '__main__':\n    print(eval('1'))"},
-        {
-            "body": "for n in range(2):\n            w = getattr(self.helper, f'weight_ih_l{n}'); b = getattr(self, f'bias_{n}')"
-        },
+        {"body": "n = 1\n        w, b = getattr(self.helper, f'weight_l{n}'), getattr(self, f'bias_{n}')"},
         {"body": "n = isinstance(self.helper, nn.ReLU) or isinstance(self.helper, (nn.Linear, list))"},
     ],
     ids=str,

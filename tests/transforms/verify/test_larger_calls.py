@@ -113,8 +113,34 @@ def test_a_large_call_may_raise(body: str) -> None:
     assert launches.larger and max(workload.tensors[0].shape[0] for workload, _ in launches.larger) < 1 << 18
 
 
-def test_a_loop_may_iterate_over_an_axis() -> None:
+LAYERS = f"""for layer in range(2):
+    out.zero_()
+    for row in range(len(x)):
+        if row: out.fill_(1.0)
+        {LAUNCH}"""
+
+
+def test_loops_over_an_axis_and_layers_may_iterate_more_often() -> None:
     assert len(checked(f"for row in range(len(x)):\n    {LAUNCH}").larger) > 0
+    assert len(checked(LAYERS).larger) > 0
+    body = f"    {LAUNCH}\n    step += 1\n    if step == 7: continue\n"
+    assert len(checked(f"step = 0\nwhile step < len(x):\n{body}else:\n    out.zero_()").larger) > 0
+
+
+@pytest.mark.parametrize(
+    ("count", "divergence"),
+    [("1 + n // 2**12", "2 iterations in place of 1"), ("n // 2**12", "1 steps in place of 0, launch a more")],
+)
+def test_a_loop_that_always_had_one_number_of_iterations_keeps_it(count: str, divergence: str) -> None:
+    with pytest.raises(Rejected) as raised:
+        checked(f"for again in range({count}):\n    {LAUNCH}")
+    assert divergence in raised.value.evidence
+
+
+@pytest.mark.parametrize("other", [LAUNCH.replace("a[", "b["), "out.fill_(2.0); " + LAUNCH, "break", "continue"])
+def test_iterations_of_a_loop_go_known_ways(other: str) -> None:
+    with pytest.raises(Rejected, match="goes another way"):
+        checked(LAYERS.replace("if row:", f"if row == 97: {other}\n        if row:"))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@
 `Plan`: memory, fills, copies, launches with their arguments, operators of PyTorch, and the outputs.
 """
 
-from .launch_plan import Launch, Plan
+from .launch_plan import Iteration, Launch, LoopRun, Plan
 from .planner import PlannedCall, Planner
 from .values import Raised, TooLong, Unsupported
 
-__all__ = ["Launch", "Plan", "PlannedCall", "Planner", "Raised", "TooLong", "Unsupported"]
+__all__ = ["Iteration", "Launch", "LoopRun", "Plan", "PlannedCall", "Planner", "Raised", "TooLong", "Unsupported"]

@@ -143,7 +143,7 @@ def _of_layer(evaluator: Expressions, layer: Layer, name: str) -> Any:
             return _member(evaluator, own, name, layer)
     if name in layer.attributes and not name.startswith("__"):
         return layer.attributes[name]
-    if name == "all_weights" and isinstance(every := layer.attributes.get("_all_weights"), list):  # of a recurrent layer
+    if name == "all_weights" and isinstance(every := layer.attributes.get("_all_weights"), list):
         return [[layer.attributes[each] for each in weights] for weights in every]
     if layer.path == "torch.nn.ModuleDict" and name in ("items", "keys", "values"):
         return names.guarded(name, getattr(items_of(layer), name))

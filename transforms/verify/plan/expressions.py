@@ -16,6 +16,7 @@ from kernelquarry.filters.language.definitions import Definitions
 from kernelquarry.filters.lint.parsed_source import Source, root
 
 from . import attributes, names
+from .launch_plan import Iteration
 from .recording import ERRORS, call_torch
 from .values import (
     Bound,
@@ -65,6 +66,8 @@ class Expressions(ABC):
         self.evaluated: set[ast.AST] = set()
         self.sides: dict[ast.AST, set[bool]] = {}
         self._steps = self._steps_of_all = 0
+        self.iteration = Iteration(0)  # that is being evaluated; at first the call as a whole
+        self.position: Callable[[], int] = lambda: 0  # number of the call's steps so far
 
     @abstractmethod
     def call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill, View
@@ -53,6 +53,23 @@ class Operator:
 Step = Launch | Fill | Copy | Operator
 
 
+@dataclass(slots=True)
+class Iteration:
+    """An iteration of a loop, or a call as a whole."""
+
+    start: int  # number of the first step
+    loops: list[LoopRun] = field(default_factory=list)  # that ran inside, in order
+
+
+@dataclass(slots=True)
+class LoopRun:
+    """One run of a loop."""
+
+    line: int
+    iterations: list[Iteration] = field(default_factory=list)
+    end: int = 0  # number of the first step after it
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One call of `forward` on inputs of known shapes."""
@@ -62,6 +79,7 @@ class Plan:
     tree: Any  # the result; {"tensor": i} stands for output i, see `guest/lib/pytree.py`
     outputs: tuple[View, ...]
     operators: tuple[str, ...]  # names of the operators that compute
+    whole: Iteration = field(default_factory=lambda: Iteration(0), compare=False)  # the call, with its loops
 
     @property
     def launches(self) -> list[Launch]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from kernelquarry.filters.lint.parsed_source import Source
 
 from .evaluator import Evaluator
-from .launch_plan import DescribedView, Launch, Plan
+from .launch_plan import DescribedView, Iteration, Launch, Plan
 from .names import PROCESSORS
 from .recording import Recording, is_on_host, tensors_of
 from .snapshot import Snapshot
@@ -72,6 +72,8 @@ class Planner:
         launches = _Launches(recording)
         evaluator = self.evaluator
         evaluator.launch, evaluator.trial = launches.add, call.trial
+        evaluator.iteration = whole = Iteration(0)
+        evaluator.position = lambda: len(recording.steps)
         if call.alone:
             evaluator.forget_selections()
         args, kwargs = _fill(json.loads(call.args), inputs), _fill(json.loads(call.kwargs), inputs)
@@ -83,7 +85,8 @@ class Planner:
         except RecursionError as error:
             raise Unsupported("values or expressions that are nested too deeply") from error
         views = tuple(map(recording.view, outputs))
-        return Plan(tuple(recording.storages), tuple(recording.steps), tree, views, tuple(sorted(recording.operators)))
+        operators = tuple(sorted(recording.operators))
+        return Plan(tuple(recording.storages), tuple(recording.steps), tree, views, operators, whole)
 
 
 class _Launches:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from torch import Tensor
 
 from . import attributes, names
 from .expressions import BINARY, Expressions
+from .launch_plan import Iteration, LoopRun
 from .recording import ERRORS, call_torch
 from .values import (
     Context,
@@ -94,16 +96,21 @@ class Statements(Expressions):
                 raise Unsupported(f"a statement {type(node).__name__}")
 
     def _loop(self, node: ast.For | ast.While, values: Iterator[Any], scope: Scope) -> None:
-        for value in values:
-            self.count()
-            if isinstance(node, ast.For):
-                self.assign(node.target, value, scope)
-            try:
-                self.statements(node.body, scope)
-            except _Continue:
-                continue
-            except _Break:
-                return
+        run, around = LoopRun(node.lineno), self.iteration
+        around.loops.append(run)
+        try:
+            for value in values:
+                self.count()
+                self.iteration = Iteration(self.position())
+                run.iterations.append(self.iteration)
+                if isinstance(node, ast.For):
+                    self.assign(node.target, value, scope)
+                with suppress(_Continue):
+                    self.statements(node.body, scope)
+        except _Break:
+            return
+        finally:
+            run.end, self.iteration = self.position(), around
         self.statements(node.orelse, scope)
 
     def _change(self, node: ast.AugAssign, scope: Scope) -> None:
