@@ -121,7 +121,7 @@ class Expressions(ABC):
         if isinstance(value, Layer):
             return attributes.items_of(value)
         if isinstance(value, tuple | list) and type(value) in (tuple, list) and any(map(_needs_change, value)):
-            return type(value)(map(self.plain, value))
+            return type(value)(each if isinstance(each, Layer) else self.plain(each) for each in value)
         return value
 
     def condition(self, node: ast.expr, scope: Scope) -> bool:

@@ -222,7 +222,7 @@ def test_state_comes_from_the_snapshot() -> None:
     assert plan.operators == ("aten.mm",) and plan.outputs[0].shape == (3, 7)
 
 
-def test_parameters_are_read_by_name_and_layers_are_told_apart() -> None:
+def test_parameters_have_names_and_layers_have_types() -> None:
     snapshot: dict[str, Any] = {
         "root": 0,
         "modules": [
@@ -233,7 +233,8 @@ def test_parameters_are_read_by_name_and_layers_are_told_apart() -> None:
         "entries": [["proj.weight", 0]],
     }  # fmt: skip
     kinds = "isinstance(self.proj, nn.Linear) and not isinstance(self.proj, (nn.ReLU, nn.Conv2d))"
-    body = f"assert {kinds}\nn = 't'\ncopy[(1,)](x, getattr(self.proj, f'weigh{{n}}'), 0)"
+    loop = "for i, each in enumerate([self.proj]):\n    assert not i and isinstance(each, nn.Linear)"
+    body = f"assert {kinds}\n{loop}\nn = 't'\ncopy[(1,)](x, getattr(self.proj, f'weigh{{n}}'), 0)"
     assert "out=float32(state proj.weight, [7, 5], [5, 1], 0)" in plan_of(body, snapshot=snapshot).launch_log()[0]
     with pytest.raises(Unsupported, match="getattr of weight_2, which is no parameter"):
         plan_of("n = 2\nreturn getattr(self.proj, f'weight_{n}')", snapshot=snapshot)
