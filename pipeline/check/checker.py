@@ -33,6 +33,7 @@ from kernelquarry.pipeline.schema.records import (
 from kernelquarry.transforms.time import time as time_pair
 from kernelquarry.transforms.verify import Task, VerifySettings
 from kernelquarry.transforms.verify.answer import Judgement, judge_code, judge_source
+from kernelquarry.transforms.verify.evidence import NEVER_LAUNCHED
 
 from .problem import Problem, UnfitProblem, read_problem
 from .stages import STAGES, Progress, later_stage
@@ -329,6 +330,8 @@ def _verdict(judgement: Judgement, task: Task, problem: Problem) -> CheckVerdict
     notes = [f"{problem.structure} as given, and not in the trials"] if problem.structure else []
     if given and given not in sizes:
         notes.append("get_inputs() is too large to check here: smaller sizes were checked")
+    if problem.given_init_args not in ("", problem.init_args):
+        notes.append(f"the constructor got {problem.init_args} in place of {problem.given_init_args}")
     note = "; ".join(notes) if judgement.ran or judgement.verdict is not None else ""
     verdict = CheckVerdict(Status.VERIFIED, sizes=sizes, given=given, note=note)
     if judgement.verdict is None:
@@ -382,6 +385,9 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
         return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     example = next(iter(judgement.counter_examples), None)
     own_sizes = verdict.given in verdict.sizes
+    if reason is _OF_OPERATORS and evidence.startswith(NEVER_LAUNCHED) and not own_sizes:
+        cause = f"{evidence} at sizes that can be checked here; at those of get_inputs() it may be"
+        return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     if own_sizes and reason in _AT_A_SIZE and len(problem.workloads) > 1 and not evidence.startswith(_OWN_SIZES):
         verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, _OTHER_SIZES))))
     assert reason is not None  # an error is no judgement

@@ -21,6 +21,7 @@ from kernelquarry.pipeline.schema.records import Purity
 
 from .task import Call, PlannedTrial, Task
 
+NEVER_LAUNCHED = "never launched: "  # evidence on a kernel that no call launched
 _EVIDENCE = 500  # characters
 # Evidence is published, so folders of this machine and addresses of this run are removed.
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+@-]+/)+")
@@ -85,7 +86,7 @@ def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list
         if any(size > largest for size, largest in zip(grid, MAX_GRID, strict=True)):
             raise Rejected(Reason.DOES_NOT_RUN, f"{name} is launched on a grid of {grid}, the largest is {MAX_GRID}")
     if idle := sorted(set(task.kernels) - set(names)):
-        raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"never launched: {', '.join(idle)}")
+        raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"{NEVER_LAUNCHED}{', '.join(idle)}")
     operators = {_operator(name) for name in reply.operators}
     declared = {_operator(name) for name in task.extern_ops} if task.purity == Purity.MIXED else set()
     # Some operators have other names on a GPU.

@@ -91,6 +91,28 @@ def test_a_kernel_for_one_size_is_rejected_at_others(checker: Checker) -> None:
     assert "as-given" not in checker.check(SCALE, WRONG).note  # wrong at its own sizes, too
 
 
+LARGE = SCALE.replace("rows = 6", "rows = 1 << 40")
+
+
+def test_a_kernel_for_large_sizes_alone_decides_nothing_where_these_cannot_be_checked(checker: Checker) -> None:
+    large = KERNEL.replace("scale_relu", "for_large").partition("class ModelNew")[0]
+    launch = "for_large[grid](x, self.scale, out, n, 40, BLOCK=128)"
+    branch = f"        if x.numel() > 1 << 20:\n            {launch}\n        return out"
+    code = large + kernel("grid = (x.numel() // 128,)").replace("        return out", branch)
+    assert checker.check(SCALE, code).headline == "REJECTED kernel_unused: never launched: for_large"
+    verdict = checker.check(LARGE, code)
+    assert (
+        verdict.status is Status.UNJUDGED
+        and "never launched: for_large at sizes that can be checked" in verdict.evidence
+    )
+
+
+def test_the_constructor_s_smaller_sizes_are_named(checker: Checker) -> None:
+    wide = LARGE.replace("columns = 40", "columns = 1 << 16")
+    note = checker.check(wide, KERNEL).note
+    assert note.startswith("get_inputs() is too large") and note.endswith(" in place of [65536]")
+
+
 def test_operators_of_pytorch_need_the_permission(checker: Checker) -> None:
     mixed = KERNEL.replace("return out", "return torch.relu(out)").replace("tl.maximum(x * scale, 0.0)", "x * scale")
     assert checker.check(SCALE, mixed).reason == "kernel_unused"
@@ -198,11 +220,18 @@ def test_a_check_ends_with_its_timeout() -> None:
 
 
 def test_large_sizes_shrink_and_the_module_does_not_run_at_them(sandbox: Sandbox) -> None:
-    large = SCALE.replace("rows = 6", "rows = 1 << 40")
-    problem = read_problem(large, sandbox, GUEST, LIMITS, more_calls=2)
+    problem = read_problem(LARGE, sandbox, GUEST, LIMITS, more_calls=2)
     assert problem.given is not None and problem.given.tensors[0].shape == (1 << 40, 40)
     shapes = [workload.tensors[0].shape for workload in problem.workloads]
     assert len({rows for rows, _ in shapes}) == 3 and all(2 * rows * columns < 20_000 for rows, columns in shapes)
+
+
+def test_calls_fit_a_constructor_that_reads_sizes_of_its_file(sandbox: Sandbox) -> None:
+    code = module(forward="return x * self.scale + self.rows").replace(
+        "        self.scale", "        self.rows = torch.ones(rows, 1)\n        self.scale"
+    )
+    (workload,) = read_problem(code, sandbox, GUEST, LIMITS, more_calls=2).workloads
+    assert workload.tensors[0].shape == (6, 40)
 
 
 def test_sizes_as_given_that_are_too_large_are_refused(sandbox: Sandbox) -> None:

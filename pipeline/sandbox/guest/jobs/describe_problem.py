@@ -208,6 +208,14 @@ class _Problem:
         except _Unfit:
             return False
 
+    def takes(self, other: _Problem) -> bool:
+        """True if this module, whose constructor may depend on a size of its file, accepts another's call."""
+        try:
+            self.call(other.arguments())
+        except _Unfit:
+            return False
+        return True
+
     def described(self, unit: bool = False) -> ProblemCall:
         """The call. With `unit`, its floating-point inputs are drawn between 0 and 1."""
         specs = tuple(
@@ -418,7 +426,7 @@ def _other_calls(
         return found.shapes != problem.shapes and costs is not None and not costs.exceeds(double)
 
     found = [_at(code, other) for other in variations(sizes, fits, number)]
-    return [call for call in found if call is not None and call.cost_or_none is not None]
+    return [call for call in found if call is not None and problem.takes(call)]
 
 
 def _at(code: str, sizes: Sizes) -> _Problem | None:
