@@ -112,7 +112,7 @@ BUILTINS = Group(
         "sorted str sum super tuple zip"
     ),
 )
-TYPES = Group("types for isinstance, beside layers", _names("bool dict float int list str tuple torch.Tensor"))
+TYPES = Group("types for `isinstance`", _names("bool dict float int list str tuple torch.Tensor"))
 PARAMETERS = ("bias", "weight")  # beginnings of names of parameters that a text may give
 ALLOCATION = Group(
     "allocation",
@@ -179,7 +179,7 @@ BASES = Group(
 )
 # Layers that a class may derive from. Lazy ones are none of them: in a call, they run a hook and change their class.
 LAYERS = Group(
-    "layers to derive from",
+    "layers to derive from, or for `isinstance`",
     _of(
         "torch.nn",
         "AvgPool1d AvgPool2d AvgPool3d BatchNorm1d BatchNorm2d BatchNorm3d CELU ConstantPad1d ConstantPad2d "

@@ -7,12 +7,13 @@ large to be resident at once, to check that they terminate.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -32,7 +33,6 @@ _NUMBER = re.compile(r"\b(?!num_|maxnreg)(\w+)=(-?\d[\d.e+-]*)(?=[,)])")  # no o
 _UNIT = 64
 _ELEMENTS = 1 << 25
 _MEDIUM = 499  # a size at which loops over it stay below the evaluator's limit
-_TALLEST = 65_535  # programs along a grid's second and third axis
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
@@ -82,9 +82,13 @@ def check_larger_calls(reference: Reference, snapshot: Any) -> LargerLaunches:
         calls = [(plan, workload) for workload, even in larger if (plan := _plan_one(planner, workload, even))]
     except (Raised, Unsupported, MalformedReply):
         return LargerLaunches()
+    ways, tried = set(map(way, known)), _iterations(known)
     for plan, workload in calls if known else ():
-        if found := _other_way(plan, known):
-            raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
+        if way(plan) not in ways:
+            found = _divergence(path(plan), path(known[0]))
+        elif not (found := _other_iterations(plan, tried)):
+            continue
+        raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
     logs = tuple((workload, plan.launch_log()) for plan, workload in calls)
     return LargerLaunches(tuple(launch for plan in known for launch in plan.launch_log()), logs)
 
@@ -101,7 +105,8 @@ def _plan(planner: Planner, call: PlannedCall) -> Plan | None:
         plan = planner.plan(call)
     except (Raised, TooLong):
         return None
-    return None if any(max(each.grid[1:], default=0) > _TALLEST for each in plan.launches) else plan
+    axes = (axis for each in plan.launches for axis in zip(each.grid, MAX_GRID, strict=False))
+    return None if any(size > largest for size, largest in axes) else plan
 
 
 def _larger_calls(workloads: Sequence[Workload]) -> list[tuple[Workload, Workload | None]]:
@@ -116,16 +121,16 @@ def _larger_calls(workloads: Sequence[Workload]) -> list[tuple[Workload, Workloa
     return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in uniform)]
 
 
-def _other_way(plan: Plan, known: Sequence[Plan]) -> str:
-    """How a call's way differs from those of known calls; "" if it does not.
-
-    A loop whose number of iterations differed in known calls may have any number.
-    """
-    if way(plan) not in map(way, known):
-        return _divergence(path(plan), path(known[0]))
+def _iterations(known: Sequence[Plan]) -> dict[int, set[int]]:
+    """The numbers of iterations that each loop had in known calls, by its line."""
     tried: dict[int, set[int]] = {}
-    for line, count in (each for other in known for each in counts(other)):
+    for line, count in (each for plan in known for each in counts(plan)):
         tried.setdefault(line, set()).add(count)
+    return tried
+
+
+def _other_iterations(plan: Plan, tried: Mapping[int, set[int]]) -> str:
+    """A loop that always had one number of iterations, and has another; "" if there is none."""
     for line, count in counts(plan):
         if len(tried[line]) == 1 and count not in tried[line]:
             return f"the loop in line {line} has {count} iterations in place of {min(tried[line])}"
