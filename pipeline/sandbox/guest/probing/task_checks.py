@@ -148,7 +148,8 @@ def _same(one: Tensor, other: Tensor | None) -> bool:
         return False
     if torch.equal(one, other):
         return True
-    return one.is_floating_point() and torch.equal(one.nan_to_num(0.25), other.nan_to_num(0.25))
+    # As float64, since floats of 8 bits lack this function.
+    return one.is_floating_point() and torch.equal(one.double().nan_to_num(0.25), other.double().nan_to_num(0.25))
 
 
 def state(module: nn.Module) -> dict[str, Tensor]:

@@ -90,6 +90,14 @@ def differ(one: nn.Module, other: nn.Module) -> bool:
     return False
 
 
+def test_a_state_of_eight_bit_floats_that_a_call_changes_is_named() -> None:
+    module = Function(lambda x: x + torch.randn(()))
+    module.register_buffer("mark", torch.ones(1).to(torch.float8_e4m3fn))
+    module.register_forward_hook(lambda module, *_: module.mark.copy_(module.mark.float() + 1) and None)
+    with pytest.raises(Unfit, match="a call changes mark"):
+        task_checks.check(Caller(module, __file__), GUESS)
+
+
 def test_states_are_compared_exactly() -> None:
     one = nn.BatchNorm1d(3)
     assert not differ(one, copy.deepcopy(one))
