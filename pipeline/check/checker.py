@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
 import threading
@@ -10,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from kernelquarry.pipeline.runtime.boundary import run_guarded
@@ -20,6 +21,7 @@ from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome, printable
+from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import (
@@ -32,8 +34,9 @@ from kernelquarry.pipeline.schema.records import (
 )
 from kernelquarry.transforms.time import time as time_pair
 from kernelquarry.transforms.verify import Task, VerifySettings
-from kernelquarry.transforms.verify.answer import Judgement, judge_code, judge_source
+from kernelquarry.transforms.verify.answer import Judgement, judge_code, judge_construction, judge_source
 from kernelquarry.transforms.verify.evidence import NEVER_LAUNCHED
+from kernelquarry.transforms.verify.source_constants import integers
 
 from .problem import Problem, UnfitProblem, read_problem
 from .stages import STAGES, Progress, later_stage
@@ -45,6 +48,7 @@ INPUTS = ("derived", "as-given")
 # is for kernels that take too long on the first.
 _INTERPRETED = (SizeLimits(5_000_000, 1 << 17, 50_000_000), SizeLimits(200_000, 1 << 12, 1_000_000))
 _EXECUTED = (SizeLimits(1 << 24, 1 << 20, 2 << 30),)
+_ONE_CALL = 4  # times these limits for a single call
 _MORE_CALLS = 2
 _MODULE = Limits(wall_s=60.0, cpu_s=30, memory_mb=8 << 10)  # of the guest that reads a module
 _KERNEL = Limits(wall_s=120.0, cpu_s=20)  # of each guest that runs a kernel
@@ -175,7 +179,7 @@ class Checker:
         self._workers = workers or (os.cpu_count() or 1) + 1
         self._sandbox = Sandbox(SandboxSettings(workers=self._workers, gpus=ordinals, require=tuple(require)))
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="check")
-        self._problems: OrderedDict[tuple[str, SizeLimits], Future[Problem]] = OrderedDict()
+        self._problems: OrderedDict[tuple[str, SizeLimits, tuple[int, ...]], Future[Problem]] = OrderedDict()
         self._lock = threading.Lock()
         self._starting = threading.Thread(target=self._start_guests, daemon=True)
         self._starting.start()
@@ -262,15 +266,31 @@ class Checker:
             raise _OutOfTime
         if judgement.reason in _OF_GUEST and watch.last_job == "reference":
             raise UnfitProblem(f"the module does not run to the end: {judgement.evidence}")
-        verdict = _verdict(judgement, task, problem)
+        above = _numbers_between(kernel, problem) if judgement.passes else ()
+        larger = self._at_larger_sizes(module, sizes, above) if above else None
+        if larger is not None:
+            other = _task(larger, self._settings.mixed)
+            judgement = judge_construction(judgement, other, sandbox, _verify_settings(self._sandbox))
+        verdict = _verdict(judgement, task, problem, larger)
+        if verdict and above and larger is None:
+            untried = f"no constructor with a size above {above[-1]}, a number of the kernel, was tried"
+            verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, untried))))
         if verdict and self._settings.timed and judgement.verdict is not None:
             timing = _time(module, problem, judgement, judgement.verdict, sandbox)
             verdict = replace(verdict, timing=timing)
         return verdict
 
-    def _problem(self, module: str, sizes: SizeLimits) -> Problem:
-        """The problem of a module, read once. Raises: UnfitProblem, SandboxError."""
-        key = sha256(module.encode(errors="surrogatepass")), sizes
+    def _at_larger_sizes(self, module: str, sizes: SizeLimits, above: tuple[int, ...]) -> Problem | None:
+        """The module with a constructor that has sizes above these numbers; None if it would be too large to check."""
+        one_call = SizeLimits(*(_ONE_CALL * limit for limit in astuple(sizes)))
+        try:
+            return self._problem(module, one_call, above)
+        except UnfitProblem:
+            return None
+
+    def _problem(self, module: str, sizes: SizeLimits, above: tuple[int, ...] = ()) -> Problem:
+        """The problem of a module, read once; for `above` see `ProblemRequest`. Raises: UnfitProblem, SandboxError."""
+        key = sha256(module.encode(errors="surrogatepass")), sizes, above
         with self._lock:
             known = self._problems.get(key)
             if known is None:
@@ -281,7 +301,8 @@ class Checker:
             return known.result()
         resize = self._settings.inputs == "derived"
         try:
-            problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, _MORE_CALLS if resize else 0)
+            more_calls = _MORE_CALLS if resize and not above else 0
+            problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, more_calls, above)
         except BaseException as error:
             if not isinstance(error, UnfitProblem):
                 with self._lock:
@@ -301,6 +322,18 @@ def check(module: str, kernel: str, progress: Progress | None = None, **settings
 async def check_async(module: str, kernel: str, **settings: Any) -> CheckVerdict:
     """The verdict of `check`, without blocking the event loop."""
     return await asyncio.to_thread(check, module, kernel, **settings)
+
+
+def _numbers_between(kernel: str, problem: Problem) -> tuple[int, ...]:
+    """Numbers of the kernel that lie between a size of the constructor and that in the source that was read."""
+    pairs = list(zip(_integers(problem.init_args), _integers(problem.given_init_args), strict=False))
+    return tuple(n for n in integers(kernel) if any(tried <= n < given for tried, given in pairs))
+
+
+def _integers(init_args: str) -> list[int]:
+    """The integers in the source of a constructor's arguments, in order."""
+    constants = [node.value for node in ast.walk(parse(init_args)) if isinstance(node, ast.Constant)]
+    return [value for value in constants if type(value) is int]
 
 
 def _verify_settings(sandbox: Sandbox) -> VerifySettings:
@@ -324,14 +357,15 @@ def _task(problem: Problem, mixed: bool) -> Task:
     )
 
 
-def _verdict(judgement: Judgement, task: Task, problem: Problem) -> CheckVerdict:
+def _verdict(judgement: Judgement, task: Task, problem: Problem, larger: Problem | None) -> CheckVerdict:
     sizes = tuple(dict.fromkeys(map(shapes_of, problem.workloads)))
     given = shapes_of(problem.given) if problem.given else ()
     notes = [f"{problem.structure} as given, and not in the trials"] if problem.structure else []
     if given and given not in sizes:
         notes.append("get_inputs() is too large to check here: smaller sizes were checked")
     if problem.given_init_args not in ("", problem.init_args):
-        notes.append(f"the constructor got {problem.init_args} in place of {problem.given_init_args}")
+        tried = " and ".join([problem.init_args, *([larger.init_args] if larger else [])])
+        notes.append(f"the constructor got {tried} in place of {problem.given_init_args}")
     note = "; ".join(notes) if judgement.ran or judgement.verdict is not None else ""
     verdict = CheckVerdict(Status.VERIFIED, sizes=sizes, given=given, note=note)
     if judgement.verdict is None:
@@ -390,6 +424,9 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
         return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     if own_sizes and reason in _AT_A_SIZE and len(problem.workloads) > 1 and not evidence.startswith(_OWN_SIZES):
         verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, _OTHER_SIZES))))
+    if reason is Reason.STATE_DIFFERS and not own_sizes:
+        cause = f"{evidence} at sizes that can be checked here; at those of get_inputs() it may be the same"
+        return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     assert reason is not None  # an error is no judgement
     return replace(
         verdict,

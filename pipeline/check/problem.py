@@ -50,9 +50,10 @@ def read_problem(
     sizes: SizeLimits | None = None,
     resize: bool = True,
     more_calls: int = 0,
+    above: tuple[int, ...] = (),
 ) -> Problem:
     """Run the source in a guest; for the arguments see `ProblemRequest`. Raises: UnfitProblem."""
-    report = sandbox.run(Job(DESCRIBE_PROBLEM, ProblemRequest(code, sizes, resize, more_calls), {}, guest))
+    report = sandbox.run(Job(DESCRIBE_PROBLEM, ProblemRequest(code, sizes, resize, more_calls, above), {}, guest))
     reply = report.reply
     if reply is None:
         raise UnfitProblem(_ENDS[report.status].format(limits=guest, error=_line(report.error)))

@@ -16,9 +16,10 @@ from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, CounterExample, Purity, Verdict
 
+from .evidence import Rejected
 from .read_source import source_rejection
-from .task import Task, VerifySettings
-from .verify_candidate import verify_task
+from .task import Call, Task, VerifySettings
+from .verify_candidate import check_call, verify_task
 
 
 class Step(IntEnum):
@@ -120,15 +121,7 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
     if (judgement := judge_source(code, original.init_args, original.extern_ops)) is not None:
         return judgement
     used = without_unused(code, original.init_args)
-    pure = replace(
-        original,
-        triton_code=used.code,
-        kernels=launched_kernels(used.code),
-        purity=Purity.PURE,
-        extern_ops=(),
-        guards=(),
-        by_model=True,
-    )
+    pure = _answered(used.code, original)
     outcome, purity = verify_task(pure, sandbox, settings), Purity.PURE
     if (
         isinstance(outcome, Dropped)
@@ -143,3 +136,38 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
     notes = (f"removed, since {CANDIDATE_ENTRY_POINT} does not use it: {removed}",) if removed else ()
     published = outcome.code if used.code == code else close_gaps(outcome.code)
     return Judgement(code, outcome.verdict, purity, published=published, narrowed=(*notes, *outcome.narrowed))
+
+
+def judge_construction(judgement: Judgement, other: Task, sandbox: Sandbox, settings: VerifySettings) -> Judgement:
+    """The judgement on a verified source after one call of `other`: its module with other constructor's arguments.
+
+    It stays as it is if that call decides nothing, or takes too long.
+    """
+    task = _answered(without_unused(judgement.code, other.init_args).code, other)
+    if judgement.purity is Purity.MIXED:
+        task = replace(task, purity=Purity.MIXED, extern_ops=other.extern_ops)
+    try:
+        check_call(Call.of(task, task.workloads[0], task.first_seed, "normal"), sandbox, settings)
+    except Rejected as rejected:
+        if rejected.reason in _UNDECIDED:
+            return judgement
+        evidence = f"constructed with {other.init_args}: {rejected.found}"
+        return replace(judgement, verdict=None, reason=rejected.reason, evidence=evidence, published="", narrowed=())
+    return judgement
+
+
+# The last is of a candidate that launches other kernels at other sizes.
+_UNDECIDED = {Reason.ORACLE_FAILED, Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.OUTPUT_NOT_FROM_KERNEL}
+
+
+def _answered(code: str, original: Task) -> Task:
+    """The task of a model's kernel for the original's module, which leaves nothing to PyTorch."""
+    return replace(
+        original,
+        triton_code=code,
+        kernels=launched_kernels(code),
+        purity=Purity.PURE,
+        extern_ops=(),
+        guards=(),
+        by_model=True,
+    )

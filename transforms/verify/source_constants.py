@@ -57,6 +57,15 @@ class SourceConstants:
         return tuple(dict.fromkeys(int(n) for n in (*near, *self._others) if n == int(n) and n >= _MIN_INTEGER))
 
 
+def integers(code: str) -> tuple[int, ...]:
+    """The integers of a source that may bound a size, in order. There are none if it does not parse."""
+    try:
+        numbers, _ = _constants(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(sorted({int(n) for n in numbers if n == int(n) and _MIN_INTEGER <= n <= _LARGEST}))
+
+
 @functools.lru_cache(maxsize=8)
 def _constants(text: str) -> tuple[dict[float, None], dict[float, None]]:
     """The constants of a source, and those in its comparisons."""

@@ -25,6 +25,8 @@ class ProblemRequest:
     limits: SizeLimits | None = None  # None: none, and forward is not called
     resize: bool = True  # make the sizes smaller if the given ones exceed the limits; False: fail
     more_calls: int = 0  # calls at other sizes to look for
+    # Sizes of the constructor that the source has above one of these numbers stay above it.
+    above: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

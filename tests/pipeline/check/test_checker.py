@@ -113,6 +113,23 @@ def test_the_constructor_s_smaller_sizes_are_named(checker: Checker) -> None:
     assert note.startswith("get_inputs() is too large") and note.endswith(" in place of [65536]")
 
 
+def test_a_constructor_is_tried_above_the_kernel_s_numbers(checker: Checker) -> None:
+    wide = SCALE.replace("columns = 40", "columns = 65536")
+    assert "65536]" in checker.check(wide, KERNEL).note
+    bounded = KERNEL.replace("at % columns", "at % tl.minimum(columns, 10000)")
+    verdict = checker.check(wide, bounded)
+    assert verdict.reason == "wrong_values" and verdict.evidence.startswith("constructed with ["), verdict.headline
+    assert " and [" in verdict.note
+    untried = checker.check(wide, bounded.replace("10000", "50000"))
+    assert untried and "no constructor with a size above 50000" in untried.note, untried.note
+
+
+def test_another_state_at_smaller_sizes_decides_nothing(checker: Checker) -> None:
+    drawn = "self.noise = torch.randn(rows)\n        self.scale"
+    wide, code = (text.replace("self.scale", drawn, 1) for text in (LARGE.replace("1 << 40", "4194304"), KERNEL))
+    assert checker.check(wide, f"rows = 4194304\n{code}").status is Status.UNJUDGED
+
+
 def test_operators_of_pytorch_need_the_permission(checker: Checker) -> None:
     mixed = KERNEL.replace("return out", "return torch.relu(out)").replace("tl.maximum(x * scale, 0.0)", "x * scale")
     assert checker.check(SCALE, mixed).reason == "kernel_unused"

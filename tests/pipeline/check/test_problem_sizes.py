@@ -81,6 +81,34 @@ def test_a_size_that_a_module_needs_stays() -> None:
     assert shrink(sizes, cost, SizeLimits(0, 10, 0)) == {at["rows"]: 8, at["heads"]: 64}
 
 
+def test_sizes_that_differ_stay_different() -> None:
+    sizes, at = named(inner=480, outer=240)
+
+    def cost(each: Sizes) -> Cost:
+        return Cost(each[at["inner"]] * each[at["outer"]], 0, 0)
+
+    assert shrink(sizes, cost, SizeLimits(3600, 0, 0)) == {at["inner"]: 60, at["outer"]: 30}
+
+
+def test_sizes_that_must_not_be_halved_again_are_doubled_to_differ() -> None:
+    sizes, at = named(inner=64, outer=32)
+
+    def cost(each: Sizes) -> Cost | None:
+        return Cost(each[at["inner"]], 0, 0) if each[at["outer"]] >= 16 else None
+
+    assert shrink(sizes, cost, SizeLimits(16, 0, 0)) == {at["inner"]: 16, at["outer"]: 32}
+
+
+def test_a_size_stays_above_the_least() -> None:
+    sizes, at = named(rows=4096, columns=256)
+
+    def cost(each: Sizes) -> Cost:
+        return Cost(each[at["rows"]] * each[at["columns"]], 0, 0)
+
+    found = shrink(sizes, cost, SizeLimits(1 << 14, 0, 0), {at["rows"]: 1025})
+    assert found == {at["rows"]: 2048, at["columns"]: 8}
+
+
 def test_variations_change_each_free_size_and_differ_from_each_other() -> None:
     sizes, at = named(rows=64, columns=64, channels=16, left=5, right=5)
 

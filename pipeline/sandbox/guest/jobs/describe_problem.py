@@ -30,7 +30,7 @@ from ..lib.pytree import fill
 from ..probing import module_facts
 from ..probing.guarded_call import Failure, attempt, seed
 from ..probing.observed_calls import NotRepresentable, source_of
-from ..probing.problem_sizes import Cost, Sizes, capped, shrink, sizes_of, variations, with_sizes
+from ..probing.problem_sizes import Cost, Size, Sizes, capped, shrink, sizes_of, variations, with_sizes
 
 _NAME = "problem"
 _CAPS = (64, 256, 1024)  # of sizes of a problem that does not run without values
@@ -65,7 +65,7 @@ def _describe(request: ProblemRequest) -> ProblemReply:
         given = _outline(code)
         outlines = given is not None and not _loops(code, sizes) and given.census_without_values is not None
         if request.resize:
-            sizes, problem = _affordable(code, sizes, limits, outlines)
+            sizes, problem = _affordable(code, sizes, limits, outlines, _least(code, sizes, request.above))
         else:
             problem = _as_given(code, given if outlines else None, limits)
         more = request.more_calls
@@ -365,13 +365,30 @@ def _loops(code: str, sizes: Sizes) -> bool:
     return counts[0] < counts[-1]
 
 
-def _affordable(code: str, sizes: Sizes, limits: SizeLimits, outlines: bool) -> tuple[Sizes, _Problem]:
+def _least(code: str, sizes: Sizes, above: Sequence[int]) -> dict[Size, int]:
+    """The smallest value of each size of the constructor that is above one of the numbers."""
+    if not above:
+        return {}
+    given = _outline(code)
+    below = {size: max((number for number in above if number < n), default=0) for size, n in sizes.items()}
+    changed = {size: _outline(with_sizes(code, sizes | {size: n - 1})) for size, n in sizes.items() if below[size]}
+    return {
+        size: below[size] + 1
+        for size, other in changed.items()
+        if given is None or other is None or other.init_args != given.init_args
+    }
+
+
+def _affordable(
+    code: str, sizes: Sizes, limits: SizeLimits, outlines: bool, least: Mapping[Size, int]
+) -> tuple[Sizes, _Problem]:
     """The largest sizes at which the problem is within the limits, and the problem at these sizes. Raises: _Unfit.
 
     Args:
         outlines: True if the problem runs without values.
+        least: see `shrink`; the problem may exceed the limits if there are none.
     """
-    if not outlines and (fitting := _first_that_runs(code, sizes)):
+    if not outlines and not least and (fitting := _first_that_runs(code, sizes)):
         sizes = fitting
     problem: _Problem | None = None
 
@@ -385,7 +402,9 @@ def _affordable(code: str, sizes: Sizes, limits: SizeLimits, outlines: bool) -> 
         return outlined.cost_without_values if outlined else None
 
     for _ in range(_ROUNDS):
-        before, sizes = sizes, shrink(sizes, cost, limits)
+        before, sizes = sizes, shrink(sizes, cost, limits, least)
+        if least and ((costs := cost(sizes)) is None or costs.exceeds(limits)):
+            raise _Unfit("sizes that are large enough are too large to check here")
         if problem is not None and sizes == before:
             break
         problem = _Problem(with_sizes(code, sizes))

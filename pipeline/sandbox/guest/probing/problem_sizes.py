@@ -6,8 +6,10 @@ The sizes of such a problem are integers that its module-level statements, `get_
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import SizeLimits
 
@@ -65,16 +67,28 @@ def with_sizes(code: str, sizes: Mapping[Size, int]) -> str:
     return "\n".join(lines)
 
 
-def shrink(sizes: Sizes, cost: Callable[[Sizes], Cost | None], limits: SizeLimits) -> Sizes:
+def shrink(
+    sizes: Sizes,
+    cost: Callable[[Sizes], Cost | None],
+    limits: SizeLimits,
+    least: Mapping[Size, int] = MappingProxyType({}),
+) -> Sizes:
     """Halve sizes, the largest first, until the cost is within the limits, or no size makes it smaller.
 
-    Where a size cannot be halved alone, all sizes that are equal to it are halved together.
+    Where a size cannot be halved alone, all sizes that are equal to it are halved together. Sizes that differ stay
+    different where the module and the limits allow it, since a module may do another thing if they are equal.
 
     Args:
         cost: of the problem with these sizes; None if it does not run.
+        least: the smallest value of a size, where it is not 1.
     """
+    shrunk = _halved(sizes, cost, limits, least)
+    return _apart(sizes, shrunk, cost, limits, least)
+
+
+def _halved(sizes: Sizes, cost: Callable[[Sizes], Cost | None], limits: SizeLimits, least: Mapping[Size, int]) -> Sizes:
     now = cost(sizes)
-    fixed: set[Size] = set()
+    fixed = {size for size, n in sizes.items() if n // 2 < least.get(size, 0)}
     for _ in range(_STEPS):
         if now is None or not now.exceeds(limits):
             break
@@ -84,12 +98,35 @@ def shrink(sizes: Sizes, cost: Callable[[Sizes], Cost | None], limits: SizeLimit
         equal = [size for size, n in sizes.items() if n == largest]
         for group in ([next(size for size in equal if size not in fixed)], equal):
             smaller = sizes | dict.fromkeys(group, largest // 2)
-            less = cost(smaller)
+            less = cost(smaller) if all(largest // 2 >= least.get(size, 0) for size in group) else None
             if less is not None and less.is_less(now):
                 sizes, now = smaller, less
                 break
         else:
             fixed.add(next(size for size in equal if size not in fixed))
+    return sizes
+
+
+def _apart(
+    given: Sizes,
+    shrunk: Sizes,
+    cost: Callable[[Sizes], Cost | None],
+    limits: SizeLimits,
+    least: Mapping[Size, int],
+) -> Sizes:
+    """The shrunk sizes, of which those that only became equal differ again: the smaller is halved, or the larger
+    doubled."""
+    sizes = shrunk
+    for one, other in itertools.combinations(sorted(sizes, key=lambda size: -given[size]), 2):
+        if given[one] == given[other] or sizes[one] != sizes[other]:
+            continue
+        for size, n in ((other, sizes[other] // 2), (one, 2 * sizes[one])):
+            like = [each for each in sizes if given[each] == given[size] and sizes[each] == sizes[size]]
+            changed = sizes | dict.fromkeys(like, n)
+            found = cost(changed) if max(1, least.get(size, 0)) < n <= given[size] else None
+            if found is not None and not found.exceeds(limits):
+                sizes = changed
+                break
     return sizes
 
 
