@@ -62,15 +62,23 @@ def narrow_claim(
     try:
         if planned != calls:  # the planner has seen a part of the others
             calls, planner = planned, Planner(Source(task.triton_code), reply.snapshot)
-        narrowed = claim(task.triton_code, task.init_args, reply.snapshot, calls, planner)
+        for spare in (False, True):
+            narrowed = claim(task.triton_code, task.init_args, reply.snapshot, calls, planner, spare)
+            failure = narrowed.code != task.triton_code and _failure(
+                reference.with_candidate(narrowed.code), sandbox, settings
+            )
+            if not failure:
+                return narrowed
     except Unfaithful as error:
-        return Narrowed(task.triton_code, (f"not narrowed: {error}",))
-    if narrowed.code == task.triton_code:
-        return narrowed
-    again = reference.with_candidate(narrowed.code)
+        failure = str(error)
+    return Narrowed(task.triton_code, (f"not narrowed: {failure}",))
+
+
+def _failure(narrowed: Reference, sandbox: Sandbox, settings: VerifySettings) -> str:
+    """How a narrowed text fails on the trials; "" if it does not."""
     try:
-        run = run_candidate(again, sandbox, settings)
-        again.conclude(run.reply, run.tensors)
+        run = run_candidate(narrowed, sandbox, settings)
+        narrowed.conclude(run.reply, run.tensors)
     except (InputRejected, Rejected) as error:
-        return Narrowed(task.triton_code, (f"not narrowed: the narrowed text fails: {error}",))
-    return narrowed
+        return f"the narrowed text fails: {error}"
+    return ""

@@ -42,6 +42,15 @@ def test_a_narrowed_text_is_verified_again(sandbox: Sandbox) -> None:
     assert isinstance(again, Proven) and again.code == proven.code and not again.narrowed
 
 
+def test_a_function_that_the_constructor_needs_whole_stays(sandbox: Sandbox) -> None:
+    task = task_of("layer_norm_launch_settings_helper")
+    code = task.triton_code.replace("super().__init__()", "super().__init__()\n        calculate_settings(1 << 15)", 1)
+    assert code != task.triton_code
+    proven = verify_task(replace(task, triton_code=code), sandbox, SETTINGS)
+    assert isinstance(proven, Proven) and proven.code == code
+    assert any(note.endswith("since the constructor needs more") for note in proven.narrowed)
+
+
 def test_a_text_without_conditions_stays(sandbox: Sandbox) -> None:
     task = task_of("softmax")
     proven = verify_task(task, sandbox, SETTINGS)

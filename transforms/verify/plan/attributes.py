@@ -76,6 +76,8 @@ def attribute(evaluator: Expressions, owner: Any, name: str) -> Any:
         if isinstance(owner, kind) and name in listed:
             if isinstance(owner, str) and len(owner) > _MAX_TEXT:
                 raise Unsupported(f"{name} of a text of {len(owner)} characters")
+            if name in tables.LIST_CHANGES:
+                evaluator.check_change(owner)
             value = getattr(owner, name)
             return names.guarded(name, value) if callable(value) else value
     raise Unsupported(f"the attribute {name} of a {type(owner).__name__}")

@@ -4,7 +4,7 @@
 - A condition on the inputs that had one truth value in all calls must have it: otherwise the text raises.
 - Functions, methods and classes that nothing uses after that are removed.
 
-Functions that constructors or the file itself may call stay as they are, since no plan evaluates those. So do kernels.
+Constructors and kernels stay as they are. So do functions that constructors call, where these fail otherwise.
 """
 
 from __future__ import annotations
@@ -41,10 +41,18 @@ class Narrowed:
     notes: tuple[str, ...] = ()
 
 
-def claim(code: str, arguments: str, snapshot: Any, calls: Sequence[PlannedCall], planner: Planner) -> Narrowed:
+def claim(
+    code: str,
+    arguments: str,
+    snapshot: Any,
+    calls: Sequence[PlannedCall],
+    planner: Planner,
+    spare: bool = False,
+) -> Narrowed:
     """The text of a candidate that claims what these calls took, all of which were verified.
 
     Args:
+        spare: leave functions as they are that a constructor may call; notes say what they should require.
         planner: of the text; it may have planned some of the calls, and no others.
 
     Raises:
@@ -52,7 +60,7 @@ def claim(code: str, arguments: str, snapshot: Any, calls: Sequence[PlannedCall]
         Unfaithful: the narrowed text has other plans, which is a mistake of this module.
     """
     plans = [planner.plan(call) for call in calls]
-    narrowed = narrow(code, arguments, planner.evaluator)
+    narrowed = narrow(code, arguments, planner.evaluator, spare)
     if narrowed.code == code:
         return narrowed
     if outside := check(narrowed.code, arguments):
@@ -71,14 +79,15 @@ class Unfaithful(Exception):
     """A narrowed text does not do what the text did."""
 
 
-def narrow(code: str, arguments: str, evaluator: Evaluator) -> Narrowed:
+def narrow(code: str, arguments: str, evaluator: Evaluator, spare: bool = False) -> Narrowed:
     """The text after the calls that the evaluator has seen; the same text if it need not change.
 
     Args:
         code: the text that the evaluator read.
         arguments: source of the constructor's arguments, which may name functions of the file.
+        spare: see `claim`.
     """
-    conditions = _Conditions(code, arguments, evaluator)
+    conditions = _Conditions(code, arguments, evaluator, spare)
     conditions.narrow()
     return _trimmed(Narrowed(conditions.edits.apply(), tuple(conditions.notes)), arguments)
 
@@ -86,14 +95,14 @@ def narrow(code: str, arguments: str, evaluator: Evaluator) -> Narrowed:
 class _Conditions:
     """Narrows the functions that calls have evaluated."""
 
-    def __init__(self, code: str, arguments: str, evaluator: Evaluator) -> None:
-        self._evaluator = evaluator
+    def __init__(self, code: str, arguments: str, evaluator: Evaluator, spare: bool) -> None:
+        self._code, self._evaluator = code, evaluator
         self._source, self._file = evaluator.source, evaluator.definitions
         taken = {each.id for each in self._source.nodes if isinstance(each, ast.Name)} | self._file.names
         known = next((name for name, node in self._file.functions.items() if _is_raising(node)), "")
         free = (name for i in count() if (name := f"{_UNTRIED}_{i}" if i else _UNTRIED) not in taken)
         self._raising, self._is_defined = known or next(free), bool(known)
-        self._protected = self._of_constructors(arguments)
+        self._spared = self._of_constructors(arguments) if spare else set()
         self.edits = Edits(code)
         self.notes: list[str] = []
         self._guards: set[ast.AST] = set()
@@ -103,9 +112,11 @@ class _Conditions:
         file = self._file
         methods = [each for node in file.classes.values() for each in node.body if isinstance(each, ast.FunctionDef)]
         for function in (*file.functions.values(), *methods):
-            if function in self._protected:
+            if function.name in _STARTS or function not in self._evaluator.called:
                 continue
-            if function in self._evaluator.called:
+            if function in self._spared:
+                self._note_alone(function)
+            else:
                 self._block(function.body)
         for kernel in file.kernels.values():
             for decorator in kernel.decorator_list:
@@ -114,6 +125,14 @@ class _Conditions:
             first = next(each for each in self._source.tree.body if isinstance(each, ast.FunctionDef | ast.ClassDef))
             text = f"def {self._raising}():\n    {_RAISE}\n\n\n"
             self.edits.insert_line(first, text)
+
+    def _note_alone(self, function: ast.FunctionDef) -> None:
+        """Note what the function should require, without an edit."""
+        edits, uses_raising, before = self.edits, self._uses_raising, len(self.notes)
+        self.edits = Edits(self._code)
+        self._block(function.body)
+        self.edits, self._uses_raising = edits, uses_raising
+        self.notes[before:] = [f"{note}; not guarded, since the constructor needs more" for note in self.notes[before:]]
 
     def _of_constructors(self, arguments: str) -> set[ast.AST]:
         """Functions and methods that constructors, the arguments or the file itself may call, by their names."""
@@ -139,7 +158,7 @@ class _Conditions:
                     continue
                 waiting += [each for each in new if each not in found]
                 found.update(new)
-        return found | {each for each in methods if each.name in _STARTS}
+        return found
 
     # Statements
 

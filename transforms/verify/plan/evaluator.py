@@ -75,7 +75,7 @@ class Evaluator(Statements):
                 raise Unsupported(f"{name}, which needs itself")
             self._pending.add(name)
             try:
-                self._globals[name] = self._define(name)
+                self._globals[name] = self.keep(self._define(name))
             finally:
                 self._pending.discard(name)
         return self._globals[name]
@@ -285,7 +285,7 @@ class Evaluator(Statements):
                     break
                 if isinstance(member, ast.expr):
                     scope.names[name] = self.class_value(kind, member)
-            self._class_values[node] = self.expression(node, scope)
+            self._class_values[node] = self.keep(self.expression(node, scope))
         return self._class_values[node]
 
     @staticmethod

@@ -22,6 +22,7 @@ from .values import (
     Bound,
     Callback,
     Class,
+    Config,
     Function,
     Kernel,
     Launcher,
@@ -65,6 +66,7 @@ class Expressions(ABC):
         self.called: set[ast.AST] = set()
         self.evaluated: set[ast.AST] = set()
         self.sides: dict[ast.AST, set[bool]] = {}
+        self._kept: dict[int, Any] = {}  # lists, dicts and what holds them that outlive a call, by id
         self._steps = self._steps_of_all = 0
         self.iteration = Iteration(0)  # that is being evaluated; at first the call as a whole
         self.position: Callable[[], int] = lambda: 0  # number of the call's steps so far
@@ -96,6 +98,27 @@ class Expressions(ABC):
     @abstractmethod
     def path(self, node: ast.AST) -> str:
         """The path of an imported name, or of what it holds; "" for other expressions."""
+
+    def keep(self, value: Any) -> Any:
+        """The value, which outlives a call: its lists and dicts must not change. Raises: Unsupported: an iterator."""
+        waiting = [value]
+        while waiting:
+            each = waiting.pop()
+            if id(each) in self._kept:
+                continue
+            if hasattr(each, "__next__"):
+                raise Unsupported("an iterator that outlives a call")
+            if parts := _parts(each):
+                self._kept[id(each)] = each
+                waiting += parts
+            elif isinstance(each, list | dict):
+                self._kept[id(each)] = each
+        return value
+
+    def check_change(self, value: Any) -> None:
+        """Raises: Unsupported: a list or dict outlives the call, which would leave a change to later calls."""
+        if isinstance(value, list | dict) and id(value) in self._kept:
+            raise Unsupported(f"a change of a {type(value).__name__} that outlives the call")
 
     def count(self, steps: int = 1) -> None:
         """Count steps of the evaluation. Raises: TooLong."""
@@ -390,6 +413,24 @@ def _kind(path: str) -> type[nn.Module]:
 
 
 _VIEWS: tuple[type, ...] = tuple(type(getattr({}, name)()) for name in ("keys", "values", "items"))
+
+
+def _parts(value: Any) -> list[Any]:
+    """The values that a value holds."""
+    match value:
+        case list() | tuple():
+            return [*value]
+        case dict():
+            return [*value.keys(), *value.values()]
+        case Record():
+            return [value.values]
+        case Layer():
+            return [value.attributes]
+        case Config():
+            return [value.kwargs]
+        case Bound():
+            return [value.function, value.arguments, value.named]
+    return []
 
 
 def _needs_change(value: Any) -> bool:

@@ -34,6 +34,8 @@ class Snapshot:
                 name for name in expect(each.get("layers"), list) if isinstance(layer.attributes.get(name), Layer)
             )
         self.root = _at(self._layers, fields.get("root"))
+        for layer in self._layers:
+            evaluator.keep(layer)
         self.entries: dict[str, Tensor] = {}  # parameters and buffers by name
         for pair in expect(fields.get("entries"), list):
             name, number = expect(pair, list)

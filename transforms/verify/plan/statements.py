@@ -121,17 +121,20 @@ class Statements(Expressions):
         match node.target:
             case ast.Name():
                 old = self._name(node.target, scope)
+                self.check_change(old)
                 changed = names.arithmetic(in_place, function, old, self.expression(node.value, scope))
                 scope.names[node.target.id] = self.counted(changed)
             case ast.Subscript():
                 owner, index = self.expression(node.target.value, scope), self.expression(node.target.slice, scope)
-                value = names.arithmetic(
-                    in_place, function, self.item(owner, index), self.expression(node.value, scope)
+                old = self.item(owner, index)
+                self.check_change(old)
+                self._set_item(
+                    owner, index, names.arithmetic(in_place, function, old, self.expression(node.value, scope))
                 )
-                self._set_item(owner, index, value)
             case ast.Attribute():
                 owner = self.expression(node.target.value, scope)
                 old = attributes.attribute(self, owner, node.target.attr)
+                self.check_change(old)
                 self._set_attribute(
                     node.target, owner, names.arithmetic(in_place, function, old, self.expression(node.value, scope))
                 )
@@ -164,6 +167,7 @@ class Statements(Expressions):
         if isinstance(owner, Tensor):
             call_torch("torch.Tensor.__setitem__", Tensor.__setitem__, (owner, index, value), {})
         elif isinstance(owner, list | dict):
+            self.check_change(owner)
             try:
                 owner[index] = value
             except ERRORS as error:

@@ -51,9 +51,9 @@ def call(size: int) -> PlannedCall:
     return PlannedCall('[{"tensor": 0}]', "{}", (InputSpec((size, 4), "float32"),))
 
 
-def narrowed(code: str, sizes: Sequence[int] = (3, 8)) -> Narrowed:
+def narrowed(code: str, sizes: Sequence[int] = (3, 8), spare: bool = False) -> Narrowed:
     planner = Planner(Source(code), _STATELESS)
-    return claim(code, "[]", _STATELESS, [call(size) for size in sizes], planner)
+    return claim(code, "[]", _STATELESS, [call(size) for size in sizes], planner, spare)
 
 
 def takes(code: str, size: int) -> bool:
@@ -153,10 +153,13 @@ def also_unused(x):
     assert "removed" in result.notes[-1] and takes(result.code, 5)
 
 
-def test_functions_of_constructors_stay_as_they_are() -> None:
+def test_functions_of_constructors_can_be_spared() -> None:
     before = "def width(n):\n    if n > 100:\n        return 1\n    return 2\n\n\n"
     code = code_of("return x * width(x.shape[0])", before).replace("self.wide = False", "self.wide = width(101) > 1")
-    assert narrowed(code).code == code
+    assert narrowed(code).notes == ("line 8: verified only unless n > 100",)
+    spared = narrowed(code, spare=True)
+    assert spared.code == code
+    assert spared.notes == ("line 8: verified only unless n > 100; not guarded, since the constructor needs more",)
 
 
 def test_a_name_that_is_taken_is_not_taken_again() -> None:

@@ -290,3 +290,41 @@ def test_classes_derived_from_layers_hold_state_and_run_nothing(base: str) -> No
 def test_operators_by_the_names_of_lowered_rows_are_steps() -> None:
     plan = plan_of("return torch.ops.aten.sort.stable(x, stable=True)[0]")
     assert plan.operators == ("aten.sort",) and plan.outputs[0].shape == (3, 5)
+
+
+_KEPT = """
+_FILE = {"last": []}
+
+
+class Held:
+    ITEMS = [1]
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "_FILE['last'] = x.shape[0]",
+        "_FILE['last'].append(1)",
+        "_FILE['last'] += [1]",
+        "seen = _FILE['last']\nseen += [1]",
+        "Held.ITEMS.pop()",
+        "self.kept.extend([2])",
+        "self.kept[0].update(a=1)",
+        "each = {}\nfound = [each.update(a=1) for each in self.kept[:1]]",
+    ],
+)
+def test_a_call_changes_no_list_or_dict_that_outlives_it(change: str) -> None:
+    kept = {"list": [{"dict": []}, {"list": []}]}
+    snapshot = _STATELESS | {"modules": [{"class": "ModelNew", "attributes": [["kept", kept]], "layers": []}]}
+    head = _HEAD.replace("\n\nclass ModelNew", f"{_KEPT}\n\nclass ModelNew")
+    with pytest.raises(Unsupported, match="that outlives the call"):
+        plan_of(f"{change}\nreturn x", head=head, snapshot=snapshot)
+    own = "mine = [*self.kept, _FILE]\nmine[1] = 2\nmine += [3]\nmine.append(4)\nreturn x"
+    assert plan_of(own, head=head, snapshot=snapshot).tree == {"tensor": 0}
+
+
+def test_no_iterator_outlives_a_call() -> None:
+    head = _HEAD.replace("\n\nclass ModelNew", "\n_TURNS = (n for n in (1, 2))\n\n\nclass ModelNew")
+    with pytest.raises(Unsupported, match="iterator"):
+        plan_of("return x * sum(_TURNS)", head=head)
