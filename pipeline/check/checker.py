@@ -34,7 +34,13 @@ from kernelquarry.pipeline.schema.records import (
 )
 from kernelquarry.transforms.time import time as time_pair
 from kernelquarry.transforms.verify import Task, VerifySettings
-from kernelquarry.transforms.verify.answer import Judgement, judge_code, judge_construction, judge_source
+from kernelquarry.transforms.verify.answer import (
+    Judgement,
+    judge_code,
+    judge_construction,
+    judge_given,
+    judge_source,
+)
 from kernelquarry.transforms.verify.evidence import NEVER_LAUNCHED
 from kernelquarry.transforms.verify.source_constants import integers
 
@@ -271,10 +277,10 @@ class Checker:
         if larger is not None:
             other = _task(larger, self._settings.mixed)
             judgement = judge_construction(judgement, other, sandbox, _verify_settings(self._sandbox))
+        if judgement.passes and problem.given is not None and not _was_tried(problem):
+            given = replace(task, init_args=problem.given_init_args, workloads=(problem.given,))
+            judgement = judge_given(judgement, task, given, sandbox, _verify_settings(self._sandbox))
         verdict = _verdict(judgement, task, problem, larger)
-        if verdict and above and larger is None:
-            untried = f"no constructor with a size above {above[-1]}, a number of the kernel, was tried"
-            verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, untried))))
         if verdict and self._settings.timed and judgement.verdict is not None:
             timing = _time(module, problem, judgement, judgement.verdict, sandbox)
             verdict = replace(verdict, timing=timing)
@@ -324,6 +330,13 @@ async def check_async(module: str, kernel: str, **settings: Any) -> CheckVerdict
     return await asyncio.to_thread(check, module, kernel, **settings)
 
 
+def _was_tried(problem: Problem) -> bool:
+    """True if the file's own call and constructor are among those that are checked."""
+    shapes = map(shapes_of, problem.workloads)
+    is_same = problem.given_init_args == problem.init_args
+    return is_same and problem.given is not None and shapes_of(problem.given) in shapes
+
+
 def _numbers_between(kernel: str, problem: Problem) -> tuple[int, ...]:
     """Numbers of the kernel that lie between a size of the constructor and that in the source that was read."""
     pairs = list(zip(_integers(problem.init_args), _integers(problem.given_init_args), strict=False))
@@ -366,6 +379,8 @@ def _verdict(judgement: Judgement, task: Task, problem: Problem, larger: Problem
     if problem.given_init_args not in ("", problem.init_args):
         tried = " and ".join([problem.init_args, *([larger.init_args] if larger else [])])
         notes.append(f"the constructor got {tried} in place of {problem.given_init_args}")
+    if judgement.note:
+        notes.append(judgement.note)
     note = "; ".join(notes) if judgement.ran or judgement.verdict is not None else ""
     verdict = CheckVerdict(Status.VERIFIED, sizes=sizes, given=given, note=note)
     if judgement.verdict is None:

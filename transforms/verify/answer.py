@@ -5,19 +5,26 @@ Distillation, rewards and evaluation all use `judge_code`, so they agree on ever
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from kernelquarry.filters.language.unused import close_gaps, without_unused
 from kernelquarry.filters.lint import launched_kernels
 from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, CounterExample, Purity, Verdict
+from kernelquarry.transforms.workloads.resize import count_elements
 
 from .evidence import Rejected
+from .given_call import plan_given
+from .plan import Planner, Raised, Unsupported
+from .plan.agreement import planned_calls
 from .read_source import source_rejection
+from .running import CandidateRun
 from .task import Call, Task, VerifySettings
 from .verify_candidate import check_call, verify_task
 
@@ -62,6 +69,8 @@ class Judgement:
     ran: bool = True  # False if the source alone decided
     published: str = ""  # the code that the verdict holds for, narrowed to what was tried; "" without a verdict
     narrowed: tuple[str, ...] = ()  # a note on each difference between `code` and `published`
+    note: str = ""  # on what the call of the file itself has beyond the verified calls
+    planners: tuple[Planner, ...] = field(default=(), compare=False, repr=False)  # of the verified calls
 
     @property
     def passes(self) -> bool:
@@ -135,7 +144,14 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
     removed = ", ".join(used.removed)
     notes = (f"removed, since {CANDIDATE_ENTRY_POINT} does not use it: {removed}",) if removed else ()
     published = outcome.code if used.code == code else close_gaps(outcome.code)
-    return Judgement(code, outcome.verdict, purity, published=published, narrowed=(*notes, *outcome.narrowed))
+    return Judgement(
+        code,
+        outcome.verdict,
+        purity,
+        published=published,
+        narrowed=(*notes, *outcome.narrowed),
+        planners=(outcome.planner,) if outcome.planner else (),
+    )
 
 
 def judge_construction(judgement: Judgement, other: Task, sandbox: Sandbox, settings: VerifySettings) -> Judgement:
@@ -147,13 +163,56 @@ def judge_construction(judgement: Judgement, other: Task, sandbox: Sandbox, sett
     if judgement.purity is Purity.MIXED:
         task = replace(task, purity=Purity.MIXED, extern_ops=other.extern_ops)
     try:
-        check_call(Call.of(task, task.workloads[0], task.first_seed, "normal"), sandbox, settings)
+        call = Call.of(task, task.workloads[0], task.first_seed, "normal")
+        run = check_call(call, sandbox, settings)
     except Rejected as rejected:
         if rejected.reason in _UNDECIDED:
             return judgement
         evidence = f"constructed with {other.init_args}: {rejected.found}"
         return replace(judgement, verdict=None, reason=rejected.reason, evidence=evidence, published="", narrowed=())
-    return judgement
+    return replace(judgement, planners=(*judgement.planners, *_planners(judgement, call, run)))
+
+
+def _planners(judgement: Judgement, call: Call, run: CandidateRun) -> Iterator[Planner]:
+    """A planner of the judgement's text that has planned a call that ran; none if the call has no plan."""
+    for known in judgement.planners:
+        with suppress(Raised, Unsupported, MalformedReply):
+            planner = Planner(known.evaluator.source, run.reply.snapshot)
+            for planned in planned_calls(call.task, [call.trial]):
+                planner.plan(planned)
+            yield planner
+        return
+
+
+def judge_given(
+    judgement: Judgement, original: Task, given: Task, sandbox: Sandbox, settings: VerifySettings
+) -> Judgement:
+    """The judgement on a verified source after a plan of `given`, the call and constructor of the file itself.
+
+    It is rejected if that call must fail. It is not scored if the call goes a way that no verified call went.
+
+    Args:
+        original: the task that was verified.
+    """
+    if not judgement.planners:
+        return judgement
+    code = without_unused(judgement.code, given.init_args).code
+    workload = max(original.workloads, key=count_elements)
+
+    def holds(changed: str) -> bool:
+        task = replace(_answered(changed, original), purity=judgement.purity)
+        try:
+            check_call(Call.of(task, workload, task.first_seed, "normal"), sandbox, settings)
+        except Rejected:
+            return False
+        return True
+
+    found = plan_given(code, given.init_args, given.workloads[0], judgement.planners, holds, sandbox, settings.limits)
+    if not found.fails and not found.untried:
+        return replace(judgement, note=found.note)
+    reason = Reason.DOES_NOT_RUN if found.fails else Reason.OUTSIDE_LANGUAGE
+    evidence = f"at the sizes of get_inputs(), {found.fails or found.untried}"
+    return replace(judgement, verdict=None, reason=reason, evidence=evidence, published="", narrowed=())
 
 
 # The last is of a candidate that launches other kernels at other sizes.

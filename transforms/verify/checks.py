@@ -43,6 +43,7 @@ class Proven:
     verdict: Verdict
     code: str
     narrowed: tuple[str, ...] = ()  # a note on each difference
+    planner: Planner | None = None  # of a model's candidate, with the plans of the verified calls
 
 
 @dataclass
@@ -82,7 +83,7 @@ class Verification:
     def proven(self) -> Proven:
         """The verdict, with the text that it holds for."""
         narrowed = self.narrowed or Narrowed(self.task.triton_code)
-        return Proven(self.verdict(), narrowed.code, narrowed.notes)
+        return Proven(self.verdict(), narrowed.code, narrowed.notes, self.planner)
 
     def verdict(self) -> Verdict:
         ran_in = Tier.INTERPRETED if self.engine is Engine.INTERPRETER else Tier.EXECUTED
@@ -215,7 +216,7 @@ def _check_plan(verification: Verification) -> None:
 def _narrow(verification: Verification) -> None:
     if verification.planner is not None:
         reply, further = verification.run.reply, verification.further
-        verification.narrowed = narrow_claim(
+        verification.narrowed, verification.planner = narrow_claim(
             verification.planner, verification.reference, reply, further, verification.sandbox, verification.settings
         )
 

@@ -18,7 +18,7 @@ _SHOWN_BY_ONE_CALL = frozenset(
 _TRIES = 12  # calls, each with two guests: about two seconds of one core
 _LEAST = 2  # a size of 1 is broadcast, which compilers treat as another kind of call
 
-Check = Callable[[Call], None]  # raises Rejected where the candidate fails
+Check = Callable[[Call], object]  # raises Rejected where the candidate fails
 
 
 def counter_examples(task: Task, rejected: Rejected, check: Check) -> tuple[CounterExample, ...]:

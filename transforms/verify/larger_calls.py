@@ -29,7 +29,8 @@ from .reference_run import Reference
 from .task import Call, VerifySettings, input_specs, shapes_of
 
 _FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
-_NUMBER = re.compile(r"\b(?!num_|maxnreg)(\w+)=(-?\d[\d.e+-]*)(?=[,)])")  # no option of the compiler
+_OPTIONS = "num_warps|num_stages|num_ctas|maxnreg"  # of the compiler
+_NUMBER = re.compile(rf"\b(?!(?:{_OPTIONS})=)(\w+)=(-?\d[\d.e+-]*)(?=[,)])")
 _UNIT = 64
 _ELEMENTS = 1 << 25
 _MEDIUM = 499  # a size at which loops over it stay below the evaluator's limit

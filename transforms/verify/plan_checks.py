@@ -51,10 +51,12 @@ def narrow_claim(
     further: FurtherRuns,
     sandbox: Sandbox,
     settings: VerifySettings,
-) -> Narrowed:
+) -> tuple[Narrowed, Planner]:
     """The candidate's text, narrowed to what verified calls took, and verified on the trials once more.
 
     A text that cannot be narrowed stays as it is.
+
+    Returns: the text, and a planner that has planned the verified calls and no others.
     """
     task = reference.task
     calls = [*planned_calls(task, reference.trials), *(call for call, _ in further.planned_calls())]
@@ -68,10 +70,10 @@ def narrow_claim(
                 reference.with_candidate(narrowed.code), sandbox, settings
             )
             if not failure:
-                return narrowed
+                return narrowed, planner
     except Unfaithful as error:
         failure = str(error)
-    return Narrowed(task.triton_code, (f"not narrowed: {failure}",))
+    return Narrowed(task.triton_code, (f"not narrowed: {failure}",)), planner
 
 
 def _failure(narrowed: Reference, sandbox: Sandbox, settings: VerifySettings) -> str:

@@ -16,7 +16,7 @@ from .checks import CHECKS, Proven, Verification
 from .counterexample import counter_examples
 from .evidence import InputRejected, Rejected, check_kernels
 from .reference_run import Reference
-from .running import run_candidate
+from .running import CandidateRun, run_candidate
 from .task import Call, PlannedTrial, Task, VerifySettings, draw, plan
 from .validate_task import validate_task
 
@@ -69,7 +69,7 @@ def _verified(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, sett
     return verification
 
 
-def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
+def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> CandidateRun:
     """Run the candidate on one call. Raises: Rejected: it fails, or the reference decides nothing on this call."""
     task, trials = call.task, (call.trial,)
     validate_task(task, trials)
@@ -82,3 +82,4 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
     reference.compare(run.reply, run.tensors)
     reference.check_later(run.tensors)
     check_kernels(task, run.reply, [])
+    return run

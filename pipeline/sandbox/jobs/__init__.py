@@ -10,6 +10,7 @@ from .compile import COMPILE
 from .describe_problem import DESCRIBE_PROBLEM
 from .kind import GuestKind
 from .lower import LOWER
+from .outline import OUTLINE
 from .perturbed import PERTURBED
 from .probe import PROBE
 from .reference import REFERENCE
@@ -22,6 +23,6 @@ from .timing import TIMING
 from .trace import TRACE
 
 _OF_STAGES = (PROBE, SLICE, LOWER, REFERENCE, INTERPRET, EXECUTE, TRACE, COMPILE, CODEGEN, PERTURBED, TIMING)
-_OF_KERNELBENCH = (DESCRIBE_PROBLEM, SCORE_KERNELBENCH, SCORE_KERNELBENCH_GPU)
+_OF_KERNELBENCH = (DESCRIBE_PROBLEM, OUTLINE, SCORE_KERNELBENCH, SCORE_KERNELBENCH_GPU)
 _OTHERS = (SCORE_TRITONBENCH, SCORE_TRITONBENCH_GPU, SCRIPT, SCRIPT_GPU)
 KINDS: dict[str, GuestKind[Any, Any]] = {kind.name: kind for kind in (*_OF_STAGES, *_OF_KERNELBENCH, *_OTHERS)}

@@ -121,7 +121,35 @@ def test_a_constructor_is_tried_above_the_kernel_s_numbers(checker: Checker) -> 
     assert verdict.reason == "wrong_values" and verdict.evidence.startswith("constructed with ["), verdict.headline
     assert " and [" in verdict.note
     untried = checker.check(wide, bounded.replace("10000", "50000"))
-    assert untried and "no constructor with a size above 50000" in untried.note, untried.note
+    assert untried and "no call gave scale_relu a columns above 50000, a number of its file" in untried.note
+
+
+LAUNCH = "scale_relu[(triton.cdiv(n, 128),)]"
+GIVEN = {
+    "capped": ("scale_relu[(min(triton.cdiv(n, 128), 4096),)]", "unjudged", "choose its second argument"),
+    "refused": (f"assert n < 1 << 22\n        {LAUNCH}", "rejected", "at the sizes of get_inputs(), AssertionError"),
+    "divided": ("scale_relu[(triton.cdiv(n, 128) - n // (1 << 27),)]", "unjudged", "n // (1 << 27) above 0"),
+    "too many": ("scale_relu[(1, triton.cdiv(n, 128))]", "rejected", "a GPU takes [2147483647, 65535, 65535]"),
+}
+
+
+@pytest.mark.parametrize("about", GIVEN)
+def test_the_file_s_own_call_is_planned_where_it_cannot_run(checker: Checker, about: str) -> None:
+    large = SCALE.replace("rows = 6", "rows = 4194304")
+    launch, status, evidence = GIVEN[about]
+    code = KERNEL.replace(LAUNCH, launch)
+    if about == "too many":
+        code = code.replace("tl.program_id(0)", "tl.program_id(1)")
+    verdict = checker.check(large, code)
+    assert (verdict.status.value, evidence in verdict.evidence) == (status, True), verdict.headline
+    assert checker.check(large, KERNEL)
+
+
+def test_the_file_s_own_constructor_is_planned(checker: Checker) -> None:
+    wide = SCALE.replace("columns = 40", "columns = 1 << 20")
+    code = KERNEL.replace("BLOCK=128)", "BLOCK=128 if self.scale.numel() < 1 << 19 else 64)")
+    verdict = checker.check(wide, code)
+    assert verdict.status is Status.UNJUDGED and "self.scale.numel() < 1 << 19 false" in verdict.evidence
 
 
 def test_another_state_at_smaller_sizes_decides_nothing(checker: Checker) -> None:

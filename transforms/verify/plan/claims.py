@@ -31,6 +31,8 @@ _UNTRIED = "untried"  # a function that raises, for use in expressions
 _STARTS = ("__init__", "__post_init__")  # constructors
 _CALLED = ("forward", "setup_context", *_STARTS)  # methods that PyTorch and Python call
 _SHOWN = 80  # characters of a condition in a note
+# Calls that may be made twice, as no step follows from them.
+_REPEATABLE = frozenset("abs cdiv float int len max min next_power_of_2 triton.cdiv triton.next_power_of_2".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +265,11 @@ class _Conditions:
             case ast.Compare():
                 if guarded:
                     self._guard(node)
+            case ast.Call(args=[first, second]) if node in self._evaluator.sides:
+                self._guard_choice(node, first, second)
+            case ast.BinOp(op=ast.FloorDiv() | ast.RShift()):
+                if self._evaluator.sides.get(node) == {False}:  # a quotient that is not 0 is no branch
+                    self._guard(node)
             case ast.comprehension():
                 for test in node.ifs:
                     self._guard(test)
@@ -310,6 +317,21 @@ class _Conditions:
         self._note(node, side)
         self._uses_raising = True
         self.edits.wrap(node, "((", f") {'or' if side else 'and'} {self._raising}())")
+
+    def _guard_choice(self, node: ast.Call, first: ast.expr, second: ast.expr) -> None:
+        """Require the choice that `min` or `max` always made between two numbers."""
+        chosen = self._evaluator.sides[node]
+        if len(chosen) != 1 or node in self._guards or not self._depends(node):
+            return
+        is_less = (chosen == {True}) == (ast.unparse(node.func) == "min")
+        condition = parse_expression(f"{ast.unparse(first)} {'<=' if is_less else '>='} {ast.unparse(second)}")
+        assert isinstance(condition, ast.expr)
+        condition = ast.copy_location(condition, node)
+        self._guards.add(node)
+        self._note(condition, True)
+        if all(ast.unparse(each.func) in _REPEATABLE for each in ast.walk(condition) if isinstance(each, ast.Call)):
+            self._uses_raising = True
+            self.edits.wrap(node, "(", f" if {ast.unparse(condition)} else {self._raising}())")
 
     def _replace(self, node: ast.expr) -> None:
         if ast.unparse(node) == f"{self._raising}()":

@@ -55,7 +55,8 @@ class Expressions(ABC):
     """The evaluation of expressions; statements, names and calls are those of subclasses.
 
     `called` are the functions that were called. `evaluated` are statements, and expressions that stand for a branch.
-    `sides` are the truth values that each condition had. All are those of all calls so far.
+    `sides` are the truth values that each condition had: also, for `min` and `max` of two numbers, whether the first
+    was chosen, and for a quotient that is rounded down, whether it was not 0. All are those of all calls so far.
     """
 
     source: Source
@@ -149,9 +150,20 @@ class Expressions(ABC):
 
     def condition(self, node: ast.expr, scope: Scope) -> bool:
         """The truth value of a condition, whose side is noted."""
-        side = self.truth(self.expression(node, scope))
+        return self.condition_of(node, self.expression(node, scope))
+
+    def condition_of(self, node: ast.expr, value: Any) -> bool:
+        """The truth value of a value, noted as a side of its expression."""
+        side = self.truth(value)
         self.sides.setdefault(node, set()).add(side)
         return side
+
+    def _note_choice(self, node: ast.Call, name: str, args: Sequence[Any]) -> None:
+        """Note which of two numbers `min` or `max` chooses; none if they are equal."""
+        if len(args) == len(node.args) == 2 and all(isinstance(each, int | float) for each in args):
+            first, second = args
+            if first != second:
+                self.sides.setdefault(node, set()).add((first < second) == (name == "min"))
 
     @staticmethod
     def truth(value: Any) -> bool:
@@ -199,13 +211,16 @@ class Expressions(ABC):
                 args, kwargs = self._arguments(node, scope)
                 if isinstance(function, Native) and function.name == "isinstance":
                     return self._is_instance(*args)
+                if isinstance(function, Native) and function.name in ("min", "max"):
+                    self._note_choice(node, function.name, args)
                 return self.call(function, args, kwargs)
             case ast.BinOp():
                 left, right = self.expression(node.left, scope), self.expression(node.right, scope)
                 name = BINARY[type(node.op)]
-                return self.counted(
-                    names.arithmetic(name, getattr(operator, name), self.plain(left), self.plain(right))
-                )
+                value = names.arithmetic(name, getattr(operator, name), self.plain(left), self.plain(right))
+                if isinstance(node.op, ast.FloorDiv | ast.RShift) and isinstance(value, int):
+                    self.sides.setdefault(node, set()).add(value != 0)
+                return self.counted(value)
             case ast.UnaryOp():
                 return self._unary(node, scope)
             case ast.BoolOp():
@@ -300,7 +315,7 @@ class Expressions(ABC):
     def _unary(self, node: ast.UnaryOp, scope: Scope) -> Any:
         value = self.expression(node.operand, scope)
         if isinstance(node.op, ast.Not):
-            return not self.truth(value)
+            return not self.condition_of(node.operand, value)
         name = _UNARY[type(node.op)]
         if isinstance(value, Tensor):
             return call_torch(f"operator.{name}", getattr(operator, name), (value,), {})

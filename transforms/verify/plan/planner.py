@@ -47,6 +47,7 @@ class Planner:
     def __init__(self, source: Source, snapshot: Any, processors: int = PROCESSORS) -> None:
         """Raises: MalformedReply, Raised, Unsupported."""
         self.evaluator = Evaluator(source, processors)
+        self.snapshot = snapshot
         self._snapshot = Snapshot(snapshot, self.evaluator)
         self._plans: dict[PlannedCall, Plan] = {}
 
@@ -55,6 +56,16 @@ class Planner:
         if call not in self._plans:
             self._plans[call] = self._plan(call)
         return self._plans[call]
+
+    @property
+    def calls(self) -> Sequence[PlannedCall]:
+        """All calls that have a plan so far."""
+        return [*self._plans]
+
+    @property
+    def plans(self) -> Sequence[Plan]:
+        """Their plans."""
+        return [*self._plans.values()]
 
     def has(self, call: PlannedCall) -> bool:
         """True if the call was planned."""

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from torch.utils._device import _device_constructors
 
 from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
@@ -26,6 +25,7 @@ from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
 
 from ..candidate import fake_cuda
 from ..lib.load_source import load_source
+from ..lib.on_meta import OnMeta
 from ..lib.pytree import fill
 from ..probing import module_facts
 from ..probing.guarded_call import Failure, attempt, seed
@@ -257,7 +257,7 @@ class _Problem:
     def census_without_values(self) -> module_facts.Census | None:
         """The operators of one call without values; None if it does not run so."""
         try:
-            with _OnMeta():
+            with OnMeta():
                 return self.census()
         except (_Unfit, RuntimeError, NotImplementedError):
             return None
@@ -332,22 +332,10 @@ class _Integers(TorchFunctionMode):
         return (0, 1) if value.is_meta else (int(value.min()), int(value.max()) + 1)
 
 
-class _OnMeta(TorchFunctionMode):
-    """Makes all tensors without values within the context."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
-        if func in _device_constructors():
-            kwargs["device"] = "meta"
-        elif func in (Tensor.cuda, Tensor.cpu):
-            return args[0]
-        return func(*args, **kwargs)
-
-
 def _outline(code: str) -> _Problem | None:
     """The problem without values; None if it cannot be made so."""
     try:
-        with _OnMeta():
+        with OnMeta():
             problem = _Problem(code)
     except (_Unfit, RuntimeError, NotImplementedError):
         return None

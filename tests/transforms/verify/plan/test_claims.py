@@ -153,6 +153,28 @@ def also_unused(x):
     assert "removed" in result.notes[-1] and takes(result.code, 5)
 
 
+@pytest.mark.parametrize(
+    ("expression", "note", "other"),
+    [
+        ("min(x.shape[0], 100)", "x.shape[0] <= 100", 101),
+        ("max(100, 2 * x.shape[0])", "100 >= 2 * x.shape[0]", 51),
+        ("min(64, 8 + x.shape[0] // 9)", "64 >= 8 + x.shape[0] // 9", 9),
+    ],
+)
+def test_a_choice_that_was_never_made_is_guarded(expression: str, note: str, other: int) -> None:
+    result = narrowed(code_of(f"return x * {expression}"))
+    assert result.notes[0].endswith(f"verified only where {note}")
+    assert takes(result.code, 8) and not takes(result.code, other)
+    assert narrowed(code_of(f"return x * {expression}"), (3, 1000)).notes == ()
+
+
+def test_a_quotient_that_was_always_0_is_guarded() -> None:
+    result = narrowed(code_of("return x * (1 + x.shape[0] // 100)"))
+    assert result.notes == ("line 13: verified only unless x.shape[0] // 100",)
+    assert takes(result.code, 99) and not takes(result.code, 100)
+    assert narrowed(code_of("return x * (x.shape[0] // 2)")).notes == ()
+
+
 def test_functions_of_constructors_can_be_spared() -> None:
     before = "def width(n):\n    if n > 100:\n        return 1\n    return 2\n\n\n"
     code = code_of("return x * width(x.shape[0])", before).replace("self.wide = False", "self.wide = width(101) > 1")
