@@ -61,12 +61,10 @@ def plan_given(
     except (TooLong, Unsupported, MalformedReply):
         return GivenCall()
     note = next(_larger_numbers(plan, tried, integers(code)), "")
-    untried = (
-        _described(node, side)
-        for node, side in _untried(planner, tried)
-        if not (isinstance(node, ast.Call) and _holds_otherwise(code, node, tried[0], holds))
-    )
-    return GivenCall(_too_large(plan), next(untried, ""), note)
+    untried = list(_untried(planner, tried))
+    if untried and _holds_so(code, untried, tried[0], holds):
+        untried = []
+    return GivenCall(_too_large(plan), _described(*untried[0]) if untried else "", note)
 
 
 def _larger_numbers(plan: Plan, tried: Sequence[Planner], numbers: Sequence[int]) -> Iterator[str]:
@@ -91,23 +89,31 @@ def _too_large(plan: Plan) -> str:
     return ""
 
 
-def _holds_otherwise(code: str, node: ast.Call, tried: Planner, holds: Callable[[str], bool]) -> bool:
-    """True if half of what `min` gives, or twice of what `max` gives, is right, too, as for a grid that is capped.
+def _holds_so(
+    code: str, untried: Sequence[tuple[ast.expr, bool]], tried: Planner, holds: Callable[[str], bool]
+) -> bool:
+    """True if a verified call is right on these sides, too: with conditions that are forced to them.
 
-    The number that was never chosen is too large for a call that can run, or too small.
+    A number that `min` or `max` never chose is too large or too small for a call that can run. Half of what `min` gave
+    stands for a lower limit, such as that of a grid whose programs loop, and twice of what `max` gave for a higher one.
     """
     edits = Edits(code)
-    if ast.unparse(node.func) == "min":
-        edits.wrap(node, "((", " + 1) // 2)")
-    else:
-        edits.wrap(node, "(2 * ", ")")
-    changed = edits.apply()
+    for node, side in untried:
+        if isinstance(node, ast.BinOp):
+            return False
+        if not isinstance(node, ast.Call) or len(node.args) < 2:
+            edits.wrap(node, "((", ") or True)" if side else ") and False)")
+        elif ast.unparse(node.func) == "min":
+            edits.wrap(node, "((", " + 1) // 2)")
+        else:
+            edits.wrap(node, "(2 * ", ")")
+    forced = edits.apply()
     try:
-        other = Planner(Source(changed), tried.snapshot)
+        other = Planner(Source(forced), tried.snapshot)
         differs = any(other.plan(call) != tried.plan(call) for call in tried.calls)
     except (Raised, Unsupported, MalformedReply):
         return False
-    return differs and holds(changed)
+    return differs and holds(forced)
 
 
 def _untried(planner: Planner, tried: Sequence[Planner]) -> Iterator[tuple[ast.expr, bool]]:

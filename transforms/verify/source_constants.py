@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kernelquarry.pipeline.schema.parse_python import parse
 
+_LIMITING = frozenset("clamp max maximum min minimum range".split())  # functions that compare their arguments
 _MIN_INTEGER = 8  # other draws cover smaller integers, and other calls cover smaller sizes
 _LARGEST, _SMALLEST = 1e12, 1e-12  # values beyond overflow in honest formulas, or are guards against overflow
 _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
@@ -75,8 +76,13 @@ def _constants(text: str) -> tuple[dict[float, None], dict[float, None]]:
 
 def _compared(tree: ast.AST) -> Iterator[float]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare):
+        if isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and _name(node.func) in _LIMITING):
             yield from _numbers(node)
+
+
+def _name(node: ast.expr) -> str:
+    """The last part of a function's name."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _numbers(node: ast.AST) -> Iterator[float]:

@@ -145,9 +145,33 @@ def test_the_file_s_own_call_is_planned_where_it_cannot_run(checker: Checker, ab
     assert checker.check(large, KERNEL)
 
 
+_STRIDED = KERNEL.replace(
+    """    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside""",
+    """  for block in range(tl.program_id(0), tl.cdiv(n, BLOCK), tl.num_programs(0)):
+    at = block * BLOCK + tl.arange(0, BLOCK)
+    inside""",
+).replace(LAUNCH, GIVEN["capped"][0])
+HELD = {
+    "a capped grid whose programs loop": _STRIDED,
+    "more warps": KERNEL.replace("BLOCK=128)", "BLOCK=128, num_warps=8 if n >= 1 << 22 else 4)"),
+    "a smaller block": KERNEL.replace(
+        f"{LAUNCH}(x, self.scale, out, n, x.shape[-1], BLOCK=128)",
+        "block = 64 if n > 1 << 22 else 128\n        "
+        "scale_relu[(triton.cdiv(n, block),)](x, self.scale, out, n, x.shape[-1], BLOCK=block)",
+    ),
+}
+
+
+@pytest.mark.parametrize("about", HELD)
+def test_a_way_for_large_calls_that_a_small_call_can_go_is_tried_on_it(checker: Checker, about: str) -> None:
+    verdict = checker.check(SCALE.replace("rows = 6", "rows = 4194304"), HELD[about])
+    assert verdict, verdict.headline
+
+
 def test_the_file_s_own_constructor_is_planned(checker: Checker) -> None:
     wide = SCALE.replace("columns = 40", "columns = 1 << 20")
-    code = KERNEL.replace("BLOCK=128)", "BLOCK=128 if self.scale.numel() < 1 << 19 else 64)")
+    code = KERNEL.replace("BLOCK=128)", "BLOCK=128 if self.scale.numel() < 1 << 19 else 64)")  # too few programs
     verdict = checker.check(wide, code)
     assert verdict.status is Status.UNJUDGED and "self.scale.numel() < 1 << 19 false" in verdict.evidence
 

@@ -37,7 +37,7 @@ def test_sizes_include_one_more_than_a_compared_number() -> None:
 
 def test_constants_of_the_reference_alone_count() -> None:
     named = SourceConstants("x > 42.0\ny + 5000.0", "torch.where(x == -9999.0, 0.0, x).clamp(-1e6, 1e6)")
-    assert named.values == (42.0, -9999.0, 5000.0, -1e6, 1e6)
+    assert named.values == (42.0, -9999.0, -1e6, 1e6, 5000.0)  # a limit is compared, too
 
 
 def test_constants_of_both_sources_count_only_where_one_of_them_compares() -> None:

@@ -126,4 +126,5 @@ def _launch(evaluator: Evaluator, launcher: Launcher, args: Sequence[Any], kwarg
         grid = evaluator.call(grid, [dict(bound)], {})
     if isinstance(grid, int) or not all(isinstance(each, int) for each in grid) or not 1 <= len(grid) <= _MAX_GRID:
         raise Raised(f"TypeError: {grid} is no grid")
-    evaluator.launch(kernel, tuple(grid), bound, options)
+    if 0 not in grid:  # else Triton launches nothing
+        evaluator.launch(kernel, tuple(grid), bound, options)

@@ -41,7 +41,8 @@ class Launcher:
         if not session.skip and x * y * z:
             self.cuda.enter()
             self.cuda.start(self._function(binary), (x, y, z), self._arguments(rest))
-        session.launches.append((self._metadata.name, (x, y, z)))
+        if x * y * z:  # else Triton launches nothing
+            session.launches.append((self._metadata.name, (x, y, z)))
 
     def _function(self, binary: bytes) -> Function:
         if binary not in self._functions:

@@ -176,6 +176,8 @@ def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False,
         shape = sizes(grid, bound)
         for hook in self.pre_run_hooks:
             hook(*args, **options)
+        if 0 in shape:  # Triton launches nothing
+            return Launched()
         if not session.skip:
             _execute(self, bound, shape)
     except Exception as error:

@@ -197,7 +197,8 @@ class _Launcher:
         def launch(x: Any, n: int, flag: bool = False, BLOCK: int = 64, **options: Any) -> None:
             bound = {"x": x, "n": n, "flag": flag, "BLOCK": BLOCK}
             sizes = grid(bound) if callable(grid) else grid
-            self.launches.append((tuple(sizes), *map(_plain, bound.values()), options))
+            if 0 not in sizes:
+                self.launches.append((tuple(sizes), *map(_plain, bound.values()), options))
 
         return launch
 
