@@ -52,7 +52,7 @@ from .versions import check_versions
 INPUTS = ("derived", "as-given")
 # Problems at larger sizes get smaller ones. The interpreter takes about a second for a kernel on the first; the second
 # is for kernels that take too long on the first.
-_INTERPRETED = (SizeLimits(5_000_000, 1 << 17, 50_000_000), SizeLimits(200_000, 1 << 12, 1_000_000))
+INTERPRETED = (SizeLimits(5_000_000, 1 << 17, 50_000_000), SizeLimits(200_000, 1 << 12, 1_000_000))
 _EXECUTED = (SizeLimits(1 << 24, 1 << 20, 2 << 30),)
 _ONE_CALL = 4  # times these limits for a single call
 _MORE_CALLS = 2
@@ -161,6 +161,7 @@ class Checker:
         workers: int | None = None,
         gpus: str = "all",
         require: Sequence[str] = (),
+        sandbox: Sandbox | None = None,
     ) -> None:
         """Start the guests' warm processes in the background.
 
@@ -173,17 +174,23 @@ class Checker:
             gpus: GPUs that execute kernels: "all", "none", or numbers such as "0,1". Without one, kernels are
                 interpreted, and compiled.
             require: layers of the sandbox without which no guest runs.
+            sandbox: in which guests run, in place of one of its own; `gpus` and `require` are those of this sandbox.
 
         Raises:
             UserError: an argument is invalid, or the installed torch or triton does not fit.
         """
         check_versions()
         self._settings = CheckSettings(inputs, mixed, timed, timeout_s)
-        ordinals = choose_gpus(gpus)
-        if timed and not ordinals:
-            raise UserError("timing needs a GPU, and there is none: leave out --time, or run on a machine with a GPU")
         self._workers = workers or (os.cpu_count() or 1) + 1
-        self._sandbox = Sandbox(SandboxSettings(workers=self._workers, gpus=ordinals, require=tuple(require)))
+        self._owns_sandbox = sandbox is None
+        if sandbox is None:
+            ordinals = choose_gpus(gpus)
+            if timed and not ordinals:
+                raise UserError(
+                    "timing needs a GPU, and there is none: leave out --time, or run on a machine with a GPU"
+                )
+            sandbox = Sandbox(SandboxSettings(workers=self._workers, gpus=ordinals, require=tuple(require)))
+        self._sandbox = sandbox
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="check")
         self._problems: OrderedDict[tuple[str, SizeLimits, tuple[int, ...]], Future[Problem]] = OrderedDict()
         self._lock = threading.Lock()
@@ -239,7 +246,8 @@ class Checker:
     def close(self) -> None:
         """End all guests. Checks that have not started are cancelled."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._sandbox.close()
+        if self._owns_sandbox:
+            self._sandbox.close()
         self._starting.join()
 
     def __enter__(self) -> Checker:
@@ -259,7 +267,7 @@ class Checker:
             return _unrun(unrun)  # whatever its module is
         sandbox = self._sandbox.view(watch.before)
         as_given = self._settings.inputs == "as-given"
-        tries = (_INTERPRETED if self._sandbox.gpus is None else _EXECUTED)[: 1 if as_given else None]
+        tries = (INTERPRETED if self._sandbox.gpus is None else _EXECUTED)[: 1 if as_given else None]
         for sizes in tries:
             watch.enter(DESCRIBE_PROBLEM.name)
             problem = self._problem(module, sizes)

@@ -74,14 +74,19 @@ class CheckVerdict:
         return {Status.VERIFIED: 0, Status.REJECTED: 1, Status.UNJUDGED: 2}[self.status]
 
     @property
+    def cause(self) -> Reason | None:
+        """The reason of a rejection."""
+        return _REASONS.get(self.reason)
+
+    @property
     def step(self) -> Step:
         """The last step of an answer that the kernel reached, for rewards."""
-        return step_of(Purity(self.purity) if self else None, _REASONS.get(self.reason))
+        return step_of(Purity(self.purity) if self else None, self.cause)
 
     @property
     def hack(self) -> str:
         """Class of the hack; "" for a kernel that is none."""
-        return HACKS.get(_REASONS[self.reason], "") if self.reason else ""
+        return HACKS.get(self.cause, "") if self.cause else ""
 
     @property
     def speedup(self) -> float:

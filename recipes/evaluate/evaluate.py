@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import time
@@ -11,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from kernelquarry.pipeline.check import Checker
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings, Status
 from kernelquarry.pipeline.sandbox.jobs.score_kernelbench import (
@@ -23,7 +25,7 @@ from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Row
 from kernelquarry.recipes.generate.samplers import Sampler
-from kernelquarry.recipes.judge.judge_answer import Judgement, Step, judge_code, judge_settings, speedup
+from kernelquarry.recipes.judge.judge_answer import Step, judge_code, judge_settings, speedup
 from kernelquarry.recipes.judge.sandbox_pool import SandboxPool
 from kernelquarry.transforms.verify import Task
 from kernelquarry.transforms.verify.execution import trace
@@ -141,10 +143,12 @@ def _score(task: _ScoreTask, sandbox: Sandbox) -> Outcome[Score]:
     if not isinstance(task.problem, Problem):
         return Kept(score_tritonbench(task.problem, task.answer, sandbox, task.timed))
     row, code = task.problem.row, read_answer(task.answer.text)
+    if task.problem.by_check:
+        return Kept(_score_by_check(task, row, code, sandbox))
     judgement = judge_code(code, row, sandbox, task.problem.general)
     compiled, tolerances = judgement.step >= Step.LOADS, list[float]()
     if task.weaker_checks and not (judgement.reason is Reason.DOES_NOT_RUN and raises_at_once(code, row, sandbox)):
-        compiled, tolerances = score_kernelbench(judgement, row.python_code, sandbox)
+        compiled, tolerances = score_kernelbench(judgement.code, judgement.reason, row.python_code, sandbox)
     return Kept(
         Score(
             problem=task.answer.problem,
@@ -160,6 +164,31 @@ def _score(task: _ScoreTask, sandbox: Sandbox) -> Outcome[Score]:
     )
 
 
+def _score_by_check(task: _ScoreTask, row: Row, code: str, sandbox: Sandbox) -> Score:
+    """The score of an answer to a problem that may be too large to run."""
+    verdict = _checker(sandbox, task.timed).check(row.python_code, code)
+    compiled, tolerances = verdict.step >= Step.LOADS, list[float]()
+    if task.weaker_checks:
+        compiled, tolerances = score_kernelbench(code, verdict.cause, row.python_code, sandbox)
+    return Score(
+        problem=task.answer.problem,
+        sample=task.answer.sample,
+        why="" if verdict else verdict.reason or verdict.status.value,
+        hack=verdict.hack,
+        compiled=compiled,
+        evidence=verdict.evidence,
+        speedup=verdict.speedup,
+        others=STRICT in tolerances,
+        naive=NAIVE in tolerances and "@triton.jit" in code,
+    )
+
+
+@functools.lru_cache(maxsize=2)
+def _checker(sandbox: Sandbox, timed: bool) -> Checker:
+    """A checker that remembers the modules that it has read."""
+    return Checker(sandbox=sandbox, timed=timed)
+
+
 def raises_at_once(code: str, row: Row, sandbox: Sandbox) -> bool:
     """True if the first call raises before a kernel runs. KernelBench's check would raise too; it is skipped then,
     since it costs a CUDA context."""
@@ -171,14 +200,17 @@ def raises_at_once(code: str, row: Row, sandbox: Sandbox) -> bool:
     return report.status is Status.RAISED
 
 
-def score_kernelbench(judgement: Judgement, python_code: str, sandbox: Sandbox) -> tuple[bool, list[float]]:
+def score_kernelbench(code: str, reason: Reason | None, python_code: str, sandbox: Sandbox) -> tuple[bool, list[float]]:
     """KernelBench's check: True if the answer is constructed in the reference's process, and the tolerances it meets.
 
     Answers without a class `ModelNew`, and answers that our verifier could not construct in time, are not run.
+
+    Args:
+        reason: why our verifier rejects the answer.
     """
-    if "class ModelNew" not in judgement.code or judgement.reason in _NOT_CONSTRUCTED:
+    if "class ModelNew" not in code or reason in _NOT_CONSTRUCTED:
         return False, []
-    request = KernelbenchRequest(python_code, judgement.code, _TRIALS, (STRICT, NAIVE))
+    request = KernelbenchRequest(python_code, code, _TRIALS, (STRICT, NAIVE))
     if sandbox.gpus is None:
         report = sandbox.run(Job(SCORE_KERNELBENCH, request, {}, _LIMITS))
     else:

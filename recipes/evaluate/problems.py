@@ -16,7 +16,7 @@ from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Row
-from kernelquarry.recipes.judge.verify_task import row_of_source
+from kernelquarry.recipes.judge.verify_task import row_of_shapes, row_of_source
 from kernelquarry.recipes.train.data import load_pairs, split_of, trainable, without_composed
 
 from .held_out import PROBLEMS, Seen, stratum
@@ -42,6 +42,8 @@ class Problem:
     row: Row
     general: bool  # answers must accept inputs of other sizes, as the row's own kernel does
     labels: tuple[str, ...] = ()  # further groups whose results are reported apart
+    # The module may be too large to run: answers are judged as `kernelquarry check` does, at sizes that fit.
+    by_check: bool = False
 
     @property
     def chat(self) -> list[Message]:
@@ -81,7 +83,11 @@ def read_suite(
         chosen = _first_of_each_level(read_kernelbench(source, levels), lambda entry: entry.level, limit)
         with ThreadPoolExecutor(_READERS) as threads:
             rows = list(threads.map(lambda entry: _row_or_none(entry.id, entry.code, sandbox), chosen))
-        return [Problem(e.id, f"level {e.level}", row, False) for e, row in zip(chosen, rows, strict=True) if row]
+        return [
+            Problem(entry.id, f"level {entry.level}", row, False, by_check=True)
+            for entry, row in zip(chosen, rows, strict=True)
+            if row
+        ]
     if name in SUITES:
         return read_tritonbench(source, name[-1].upper())[: limit or None]
     raise UserError(f"--suite {name}: there are {', '.join(SUITES)}")
@@ -90,7 +96,7 @@ def read_suite(
 def _row_or_none(name: str, code: str, sandbox: Sandbox) -> Row | None:
     """The problem's row; None, with a warning, if it does not run."""
     try:
-        return row_of_source(name, code, sandbox)
+        return row_of_shapes(name, code, sandbox)
     except UserError as error:
         _logger.warning("left out: %s", error)
         return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from kernelquarry.pipeline.check.problem import UnfitProblem, read_problem
+from kernelquarry.pipeline.check.checker import INTERPRETED
+from kernelquarry.pipeline.check.problem import Problem, UnfitProblem, read_problem
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
+from kernelquarry.pipeline.sandbox.jobs.describe_problem import SizeLimits
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
-from kernelquarry.pipeline.schema.records import ENTRY_POINT, Purity, Row
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, Purity, Row, StateSpec, Workload
 
 _LIMITS = Limits(wall_s=120.0, cpu_s=120, memory_mb=32 << 10)
 
@@ -20,10 +22,30 @@ def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
     Raises:
         UserError: the code does not run.
     """
+    problem = _read(name, code, sandbox)
+    return _row(name, code, problem.init_args, problem.workloads, problem.state)
+
+
+def row_of_shapes(name: str, code: str, sandbox: Sandbox) -> Row:
+    """A row for a prompt: with the shapes of the inputs as given, which may be too large to run.
+
+    Raises:
+        UserError: the code does not run at smaller sizes either.
+    """
+    problem = _read(name, code, sandbox, INTERPRETED[0])
+    if problem.given is None:  # it needs values
+        return row_of_source(name, code, sandbox)
+    return _row(name, code, problem.given_init_args, (problem.given,), problem.state)
+
+
+def _read(name: str, code: str, sandbox: Sandbox, sizes: SizeLimits | None = None) -> Problem:
     try:
-        problem = read_problem(code, sandbox, _LIMITS)
+        return read_problem(code, sandbox, _LIMITS, sizes)
     except UnfitProblem as unfit:
         raise UserError(f"{name}: the problem does not run: {unfit}") from None
+
+
+def _row(name: str, code: str, init_args: str, workloads: tuple[Workload, ...], state: tuple[StateSpec, ...]) -> Row:
     return Row(
         id=name,
         module_name=name,
@@ -36,9 +58,9 @@ def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
         licence=Licence("NOASSERTION", ""),
         imported_files=(),
         slice_of=(),
-        init_args=problem.init_args,
-        workloads=problem.workloads,
-        state=problem.state,
+        init_args=init_args,
+        workloads=workloads,
+        state=state,
         operators=(),
         kernels=(),
         purity=Purity.PURE,

@@ -155,6 +155,19 @@ def test_a_checkout_of_kernelbench_is_read_by_level(tmp_path: Path) -> None:
     assert workload.tensors[0].shape == (4, 10) and workload.args == '[{"tensor": 0}]'
 
 
+def test_a_problem_that_is_too_large_to_run_is_checked_at_smaller_sizes(tmp_path: Path) -> None:
+    (tmp_path / "KernelBench" / "level1").mkdir(parents=True)
+    large = SOFTMAX.replace("randn(4, 10)", "randn(1 << 24, 1000)")
+    assert large != SOFTMAX
+    (tmp_path / "KernelBench" / "level1" / "1_Softmax.py").write_text(large)
+    with Sandbox(SandboxSettings()) as sandbox:
+        (found,) = read_suite("kernelbench", str(tmp_path), (1,), 0, sandbox)
+    assert found.row.workloads[0].tensors[0].shape == (1 << 24, 1000) and found.row.python_code == large
+    run = evaluate([found], ScriptedSampler(ANSWERS), 3, tmp_path, SandboxSettings(), weaker_checks=False)
+    scores = sorted(run.scores, key=lambda score: score.sample)
+    assert [score.why for score in scores] == ["", "no_code", "kernel_unused"]
+
+
 def test_the_embedded_suite_is_read() -> None:
     with Sandbox(SandboxSettings()) as sandbox:
         problems = read_suite("embedded", "", (), 0, sandbox)
