@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 
 from ..lint.parsed_source import MAIN_TESTS, Source, root
 from . import tables
@@ -161,9 +163,11 @@ class Statements:
         return listed and all(self._is_value(each, node) for each in given)
 
     def _is_of_import(self, node: ast.expr) -> bool:
-        """True for a name of an import, or an attribute of one, if nothing else binds the name."""
+        """True for a name of an import, or an attribute of one that exists, if nothing else binds the name."""
         name = root(node)
-        return name in self._once and name in self._source.imported
+        if name not in self._once or name not in self._source.imported:
+            return False
+        return isinstance(node, ast.Name) or _exists(self._source.path(node))
 
     def _bound_before(self, where: ast.AST) -> set[str]:
         line = getattr(where, "lineno", 0)
@@ -202,6 +206,25 @@ def _has(module: str, name: str) -> bool:
     if not _is_harmless(module) or name == "*":
         return False
     return module in _INSTALLED or hasattr(import_module(module), name)
+
+
+@functools.cache
+def _exists(path: str) -> bool:
+    """True if an attribute of a module exists, or if the module may be missing here."""
+    head, *names = path.split(".")
+    if head in _INSTALLED:
+        return True
+    if head not in _HARMLESS | {"torch", "triton"}:
+        return False
+    value = import_module(head)
+    for place, name in enumerate(names):
+        if not hasattr(value, name):
+            module = ".".join((head, *names[: place + 1]))
+            if not hasattr(value, "__path__") or find_spec(module) is None:
+                return False
+            import_module(module)
+        value = getattr(value, name)
+    return True
 
 
 def is_text(node: ast.stmt) -> bool:
