@@ -34,7 +34,6 @@ class Body:
         self._members = file.attributes - tables.TAKEN - tables.MODULE_METHODS
         self._function = function
         self._context = context
-        self._of_constructor = context is Context.CONSTRUCTOR  # so are functions inside of it, which may run later
         self._owner = file.owner(function) if function else None
         self._kind = file.kind(self._owner) if self._owner else None
         self._self = file.self_name(function) if function else ""
@@ -285,14 +284,8 @@ class Body:
             return  # the function is refused
         if not (layer or fills or path in tables.CONSTRUCTOR.names):
             yield node, f"the module {path} as a value" if path in tables.IMPORTS.names else path, _NAMES
-        elif self._context is Context.CALL and not (
-            self._is_layer_in_constant(node, path) or self._is_kind(node) or self._makes_layer(node, path)
-        ):
+        elif self._context is Context.CALL and not (self._is_layer_in_constant(node, path) or self._is_kind(node)):
             yield node, path, "use it in the constructor"
-
-    def _makes_layer(self, node: ast.expr, path: str) -> bool:
-        """True for a listed layer that a function inside of a constructor makes: a call of forward has no plan then."""
-        return self._of_constructor and path in tables.LAYERS.names and self._is_called(node)
 
     def _is_kind(self, node: ast.expr) -> bool:
         """True for `nn.ReLU` in `isinstance(layer, nn.ReLU)`, alone or in a tuple."""
