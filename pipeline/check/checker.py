@@ -382,7 +382,7 @@ def _verdict(judgement: Judgement, task: Task, problem: Problem, larger: Problem
     sizes = tuple(dict.fromkeys(map(shapes_of, problem.workloads)))
     given = shapes_of(problem.given) if problem.given else ()
     notes = [f"{problem.structure} as given, and not in the trials"] if problem.structure else []
-    if given and given not in sizes:
+    if given not in sizes:  # also if it is unknown, since it could not be made
         notes.append("get_inputs() is too large to check here: smaller sizes were checked")
     if problem.given_init_args not in ("", problem.init_args):
         tried = " and ".join([problem.init_args, *([larger.init_args] if larger else [])])

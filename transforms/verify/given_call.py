@@ -33,6 +33,9 @@ class GivenCall:
     note: str = ""  # a number that a kernel gets, where verified calls gave smaller ones
 
 
+_UNPLANNED = GivenCall(note="its host code could not be evaluated at the sizes of get_inputs()")
+
+
 def plan_given(
     code: str,
     init_args: str,
@@ -42,24 +45,26 @@ def plan_given(
     sandbox: Sandbox,
     limits: Limits,
 ) -> GivenCall:
-    """Plan the call of a file. Nothing is found where there is no plan, as where a constructor needs values.
+    """Plan the call of a file. A note says where it has no plan.
 
     Args:
         code: text of the candidate.
         tried: planners of this text, which have planned the verified calls and no others.
         holds: runs another text on a verified call; True if it is right, too.
     """
-    request = OutlineRequest(ModuleSource(code, CANDIDATE_ENTRY_POINT, init_args))
-    reply = sandbox.run(Job(OUTLINE, request, {}, limits)).reply
+    module = ModuleSource(code, CANDIDATE_ENTRY_POINT, init_args)
+    requests = (OutlineRequest(module, with_values) for with_values in (False, True))
+    replies = (sandbox.run(Job(OUTLINE, request, {}, limits)).reply for request in requests)
+    reply = next((each for each in replies if each is not None), None)
     if reply is None:
-        return GivenCall()
+        return _UNPLANNED
     try:
         planner = Planner(tried[0].evaluator.source, reply.snapshot)
         plan = planner.plan(PlannedCall(call.args, call.kwargs, call.tensors))
     except Raised as raised:
         return GivenCall(fails=str(raised))
     except (TooLong, Unsupported, MalformedReply):
-        return GivenCall()
+        return _UNPLANNED
     note = next(_larger_numbers(plan, tried, integers(code)), "")
     untried = list(_untried(planner, tried))
     if untried and _holds_so(code, untried, tried[0], holds):

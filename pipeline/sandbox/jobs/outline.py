@@ -1,4 +1,4 @@
-"""The job `outline`: a candidate's module as its constructor makes it, without values of tensors."""
+"""The job `outline`: a candidate's module as its constructor makes it, if it can be without values of tensors."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .kind import INTERPRETED, GuestKind
 @dataclass(frozen=True, slots=True)
 class OutlineRequest:
     module: ModuleSource
+    with_values: bool = False  # for constructors that need values: they take as long as in use
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,6 +176,18 @@ def test_the_file_s_own_constructor_is_planned(checker: Checker) -> None:
     assert verdict.status is Status.UNJUDGED and "self.scale.numel() < 1 << 19 false" in verdict.evidence
 
 
+def test_a_constructor_that_needs_values_is_planned_with_them(checker: Checker) -> None:
+    large = SCALE.replace("rows = 6", "rows = 4194304")
+    needs_values = "self.bias = float(torch.ones(3).sum())\n        "
+    code = KERNEL.replace("self.scale", f"{needs_values}self.scale", 1)
+    verdict = checker.check(large, code)
+    assert verdict and "could not be evaluated" not in verdict.note, verdict.headline
+    refused = checker.check(large, code.replace("n = x.numel()", "n = x.numel()\n        assert n < 1 << 22"))
+    assert "get_inputs(), AssertionError" in refused.evidence
+    both = checker.check(large.replace("self.scale", f"{needs_values}self.scale", 1), code)
+    assert both and "smaller sizes were checked" in both.note, both.note
+
+
 def test_another_state_at_smaller_sizes_decides_nothing(checker: Checker) -> None:
     drawn = "self.noise = torch.randn(rows)\n        self.scale"
     wide, code = (text.replace("self.scale", drawn, 1) for text in (LARGE.replace("1 << 40", "4194304"), KERNEL))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from kernelquarry.pipeline.sandbox.jobs.outline import OutlineReply, OutlineRequest
 
@@ -15,5 +17,8 @@ from ..lib.on_meta import OnMeta
 
 def run(request: OutlineRequest, tensors: dict[str, Tensor]) -> tuple[OutlineReply, dict[str, Tensor]]:
     torch.set_num_threads(1)
-    with fake_cuda.pretend(), OnMeta():
-        return OutlineReply(take_snapshot(construct(request.module, "candidate"))), {}
+    with fake_cuda.pretend(), nullcontext() if request.with_values else OnMeta():
+        module = construct(request.module, "candidate")
+        if request.with_values:
+            module = nn.Module.to(module, fake_cuda.DEVICE)
+        return OutlineReply(take_snapshot(module)), {}
