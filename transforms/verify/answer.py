@@ -20,8 +20,8 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, CounterE
 from kernelquarry.transforms.workloads.resize import count_elements
 
 from .evidence import Rejected
-from .given_call import plan_given
-from .plan import Planner, Raised, Unsupported
+from .given_call import SmallCall, plan_given
+from .plan import PlannedCall, Planner, Raised, Unsupported
 from .plan.agreement import planned_calls
 from .read_source import source_rejection
 from .running import CandidateRun
@@ -200,14 +200,17 @@ def judge_given(
     workload = max(original.workloads, key=count_elements)
 
     def holds(changed: str) -> bool:
-        task = replace(_answered(changed, original), purity=judgement.purity)
+        task = _answered(changed, original)
+        if judgement.purity is Purity.MIXED:
+            task = replace(task, purity=Purity.MIXED, extern_ops=original.extern_ops)
         try:
             check_call(Call.of(task, workload, task.first_seed, "normal"), sandbox, settings)
         except Rejected:
             return False
         return True
 
-    found = plan_given(code, given.init_args, given.workloads[0], judgement.planners, holds, sandbox, settings.limits)
+    small = SmallCall(PlannedCall(workload.args, workload.kwargs, workload.tensors), holds)
+    found = plan_given(code, given.init_args, given.workloads[0], judgement.planners, small, sandbox, settings.limits)
     if not found.fails and not found.untried:
         return replace(judgement, note=found.note)
     reason = Reason.DOES_NOT_RUN if found.fails else Reason.OUTSIDE_LANGUAGE

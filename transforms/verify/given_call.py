@@ -6,8 +6,9 @@ The module is constructed without values, and the host code evaluated on the sha
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
@@ -17,9 +18,10 @@ from kernelquarry.pipeline.sandbox.jobs.outline import OUTLINE, OutlineRequest
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
 
-from .plan import Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
+from .plan import Launch, Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
 from .plan.edits import Edits
-from .source_constants import integers
+from .plan.planner import Shaped
+from .source_constants import constant_value, integers
 
 _SHOWN = 80  # characters of an expression
 
@@ -33,6 +35,15 @@ class GivenCall:
     note: str = ""  # a number that a kernel gets, where verified calls gave smaller ones
 
 
+@dataclass(frozen=True, slots=True)
+class SmallCall:
+    """A verified call; `holds` runs another text on it, and is true if it is right, too."""
+
+    call: PlannedCall
+    holds: Callable[[str], bool]
+
+
+Side = tuple[ast.expr | ast.stmt, bool]  # a condition, and its truth value
 _UNPLANNED = GivenCall(note="its host code could not be evaluated at the sizes of get_inputs()")
 
 
@@ -41,7 +52,7 @@ def plan_given(
     init_args: str,
     call: Workload,
     tried: Sequence[Planner],
-    holds: Callable[[str], bool],
+    small: SmallCall,
     sandbox: Sandbox,
     limits: Limits,
 ) -> GivenCall:
@@ -50,7 +61,7 @@ def plan_given(
     Args:
         code: text of the candidate.
         tried: planners of this text, which have planned the verified calls and no others.
-        holds: runs another text on a verified call; True if it is right, too.
+        small: a verified call that can run with another text.
     """
     module = ModuleSource(code, CANDIDATE_ENTRY_POINT, init_args)
     requests = (OutlineRequest(module, with_values) for with_values in (False, True))
@@ -67,8 +78,11 @@ def plan_given(
         return _UNPLANNED
     note = next(_larger_numbers(plan, tried, integers(code)), "")
     untried = list(_untried(planner, tried))
-    if untried and _holds_so(code, untried, tried[0], holds):
-        untried = []
+    if untried:
+        own = PlannedCall(call.args, call.kwargs, call.tensors)
+        ratio = max(_ratio(own.inputs, small.call.inputs), _state(planner) / max(1, _state(tried[0])))
+        if _sets_options(code, untried, planner, own) or _holds_so(code, untried, tried[0], small, ratio):
+            untried = []
     return GivenCall(_too_large(plan), _described(*untried[0]) if untried else "", note)
 
 
@@ -94,49 +108,103 @@ def _too_large(plan: Plan) -> str:
     return ""
 
 
-def _holds_so(
-    code: str, untried: Sequence[tuple[ast.expr, bool]], tried: Planner, holds: Callable[[str], bool]
-) -> bool:
-    """True if a verified call is right on these sides, too: with conditions that are forced to them.
+def _ratio(inputs: Sequence[Shaped], others: Sequence[Shaped]) -> float:
+    count, other = (sum(math.prod(each.shape) for each in tensors) for tensors in (inputs, others))
+    return count / max(1, other)
 
-    A number that `min` or `max` never chose is too large or too small for a call that can run. Half of what `min` gave
-    stands for a lower limit, such as that of a grid whose programs loop, and twice of what `max` gave for a higher one.
-    """
+
+def _state(planner: Planner) -> int:
+    """Bytes of the module."""
+    sizes: list[int] = planner.snapshot["storages"]
+    return sum(sizes)
+
+
+def _sets_options(code: str, untried: Sequence[Side], planner: Planner, own: PlannedCall) -> bool:
+    """True if the file's own call would launch the same on the tried sides, but for options such as `num_warps`."""
     edits = Edits(code)
     for node, side in untried:
-        if isinstance(node, ast.BinOp):
-            return False
-        if not isinstance(node, ast.Call) or len(node.args) < 2:
-            edits.wrap(node, "((", ") or True)" if side else ") and False)")
-        elif ast.unparse(node.func) == "min":
-            edits.wrap(node, "((", " + 1) // 2)")
+        if isinstance(node, ast.Call) and _choice(node) and len(node.args) == 2:
+            edits.replace([node], f"({ast.unparse(node.args[1 if side else 0])})")
+        elif isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.Name | ast.Attribute):
+            edits.wrap(node, "((", ") and False)" if side else ") or True)")
         else:
-            edits.wrap(node, "(2 * ", ")")
+            return False
+    try:
+        other = Planner(Source(edits.apply()), planner.snapshot).plan(own)
+        return _without_options(other) == _without_options(planner.plan(own))
+    except (Raised, Unsupported, TooLong, MalformedReply, SyntaxError):
+        return False
+
+
+def _choice(node: ast.Call) -> str:
+    """`min` or `max` if the call is written so, else ""."""
+    name = ast.unparse(node.func)
+    return name if name in ("min", "max") else ""
+
+
+def _without_options(plan: Plan) -> Plan:
+    steps = (replace(step, options={}) if isinstance(step, Launch) else step for step in plan.steps)
+    return replace(plan, steps=tuple(steps))
+
+
+def _holds_so(code: str, untried: Sequence[Side], tried: Planner, small: SmallCall, ratio: float) -> bool:
+    """True if the small call is right on these sides, too.
+
+    Where a condition compares with a constant, the constant is made smaller everywhere, by the ratio of the two calls'
+    sizes, so that what depends on it follows; other conditions are forced. Half of what `min` gave stands for a lower
+    limit, such as that of a grid whose programs loop, and twice of what `max` gave for a higher one.
+
+    Args:
+        ratio: size of the file's own call over that of the small one.
+    """
+    edits, constants = Edits(code), set[str]()
+    for node, side in untried:
+        if isinstance(node, ast.Call) and (name := _choice(node)):
+            edits.wrap(node, *(("((", " + 1) // 2)") if name == "min" else ("(2 * ", ")")))
+        elif isinstance(node, ast.Compare) and (found := _constants(node, tried)):
+            constants |= found
+        elif isinstance(node, ast.expr) and not isinstance(node, ast.BinOp | ast.Call):
+            edits.wrap(node, "((", ") or True)" if side else ") and False)")
+        else:
+            return False
+    for each in tried.evaluator.source.nodes:
+        value = constant_value(each)
+        if isinstance(each, ast.expr) and value is not None and ast.unparse(each) in constants:
+            edits.replace([each], str(max(1, int(value / ratio))))
     forced = edits.apply()
     try:
         other = Planner(Source(forced), tried.snapshot)
-        differs = any(other.plan(call) != tried.plan(call) for call in tried.calls)
-    except (Raised, Unsupported, MalformedReply):
+        differs = _without_options(other.plan(small.call)) != _without_options(tried.plan(small.call))
+    except (Raised, Unsupported, TooLong, MalformedReply, SyntaxError):
         return False
-    return differs and holds(forced)
+    return differs and small.holds(forced)
 
 
-def _untried(planner: Planner, tried: Sequence[Planner]) -> Iterator[tuple[ast.expr, bool]]:
+def _constants(node: ast.Compare, tried: Planner) -> set[str]:
+    """The texts of the constants that a condition compares with, above 1, here or where the file sets them."""
+    known = tried.evaluator.definitions.constants
+    parts = [
+        known.get(each.id, each) if isinstance(each, ast.Name) else each for each in (node.left, *node.comparators)
+    ]
+    return {ast.unparse(each) for each in parts if (constant_value(each) or 0) > 1}
+
+
+def _untried(planner: Planner, tried: Sequence[Planner]) -> Iterator[Side]:
     """Conditions, and the side of each that no verified call took."""
     for node, sides in planner.evaluator.sides.items():
         known = set[bool]().union(*(each.evaluator.sides.get(node, ()) for each in tried))
         for side in sides - known:
-            assert isinstance(node, ast.expr)
+            assert isinstance(node, ast.expr | ast.stmt)
             yield node, side
 
 
-def _described(node: ast.expr, side: bool) -> str:
+def _described(node: ast.expr | ast.stmt, side: bool) -> str:
     return f"line {node.lineno}: no verified call had {ast.unparse(node)[:_SHOWN]} {_says(node, side)}"
 
 
-def _says(node: ast.expr, side: bool) -> str:
-    if isinstance(node, ast.Call) and len(node.args) > 1:
-        return f"choose its {'first' if side else 'second'} argument"
-    if isinstance(node, ast.BinOp):
+def _says(node: ast.expr | ast.stmt, side: bool) -> str:
+    if isinstance(node, ast.Call):
+        return f"choose {'the first' if side else 'another'} number"
+    if isinstance(node, ast.BinOp | ast.AugAssign):
         return "above 0" if side else "equal to 0"
     return str(side).lower()

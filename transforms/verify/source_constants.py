@@ -87,7 +87,7 @@ def _name(node: ast.expr) -> str:
 
 def _numbers(node: ast.AST) -> Iterator[float]:
     """Constants in `node`; a constant expression counts as one number: -6 for `-2 * 3`."""
-    value = _value(node)
+    value = constant_value(node)
     if value is not None:
         yield value
         return
@@ -95,7 +95,7 @@ def _numbers(node: ast.AST) -> Iterator[float]:
         yield from _numbers(child)
 
 
-def _value(node: ast.AST) -> float | None:
+def constant_value(node: ast.AST) -> float | None:
     """Value of a number or a constant expression; None for other nodes, and if it is not finite."""
     try:
         match node:
@@ -103,10 +103,10 @@ def _value(node: ast.AST) -> float | None:
                 value: float | None = float(number)
             case ast.Call(func=ast.Name(id="float" | "int"), args=[ast.Constant(value=str() as text)], keywords=[]):
                 value = float(text)
-            case ast.UnaryOp(op=ast.USub(), operand=operand) if (positive := _value(operand)) is not None:
+            case ast.UnaryOp(op=ast.USub(), operand=operand) if (positive := constant_value(operand)) is not None:
                 value = -positive
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _FOLDED:
-                first, second = _value(left), _value(right)
+                first, second = constant_value(left), constant_value(right)
                 value = None if first is None or second is None else _FOLDED[type(op)](first, second)
             case _:
                 return None

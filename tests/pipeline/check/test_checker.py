@@ -126,8 +126,25 @@ def test_a_constructor_is_tried_above_the_kernel_s_numbers(checker: Checker) -> 
 
 LAUNCH = "scale_relu[(triton.cdiv(n, 128),)]"
 GIVEN = {
-    "capped": ("scale_relu[(min(triton.cdiv(n, 128), 4096),)]", "unjudged", "choose its second argument"),
+    "capped": ("scale_relu[(min(triton.cdiv(n, 128), 4096),)]", "unjudged", "choose another number"),
     "refused": (f"assert n < 1 << 22\n        {LAUNCH}", "rejected", "at the sizes of get_inputs(), AssertionError"),
+    "capped in a condition": (
+        "blocks = triton.cdiv(n, 128)\n        "
+        "if blocks > 4096:\n            blocks = 4096\n        scale_relu[(blocks,)]",
+        "unjudged",
+        "blocks > 4096 true",
+    ),
+    "capped by a list": ("scale_relu[(min([triton.cdiv(n, 128), 4096, 65535]),)]", "unjudged", "another number"),
+    "capped by another name": (
+        "least = min\n        scale_relu[(least(triton.cdiv(n, 128), 4096),)]",
+        "unjudged",
+        "another number",
+    ),
+    "divided in place": (
+        "k = n\n        k //= 1 << 27\n        scale_relu[(triton.cdiv(n, 128) - k,)]",
+        "unjudged",
+        "k //= 1 << 27 above 0",
+    ),
     "divided": ("scale_relu[(triton.cdiv(n, 128) - n // (1 << 27),)]", "unjudged", "n // (1 << 27) above 0"),
     "too many": ("scale_relu[(1, triton.cdiv(n, 128))]", "rejected", "a GPU takes [2147483647, 65535, 65535]"),
 }

@@ -265,7 +265,7 @@ class _Conditions:
             case ast.Compare():
                 if guarded:
                     self._guard(node)
-            case ast.Call(args=[first, second]) if node in self._evaluator.sides:
+            case ast.Call(func=ast.Name(id="min" | "max"), args=[first, second]) if node in self._evaluator.sides:
                 self._guard_choice(node, first, second)
             case ast.BinOp(op=ast.FloorDiv() | ast.RShift()):
                 if self._evaluator.sides.get(node) == {False}:  # a quotient that is not 0 is no branch

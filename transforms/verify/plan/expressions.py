@@ -55,8 +55,8 @@ class Expressions(ABC):
     """The evaluation of expressions; statements, names and calls are those of subclasses.
 
     `called` are the functions that were called. `evaluated` are statements, and expressions that stand for a branch.
-    `sides` are the truth values that each condition had: also, for `min` and `max` of two numbers, whether the first
-    was chosen, and for a quotient that is rounded down, whether it was not 0. All are those of all calls so far.
+    `sides` are the truth values that each condition had: also, for `min` and `max` of numbers, whether the first was
+    chosen, and for a quotient that is rounded down, whether it was not 0. All are those of all calls so far.
     """
 
     source: Source
@@ -159,11 +159,12 @@ class Expressions(ABC):
         return side
 
     def _note_choice(self, node: ast.Call, name: str, args: Sequence[Any]) -> None:
-        """Note which of two numbers `min` or `max` chooses; none if they are equal."""
-        if len(args) == len(node.args) == 2 and all(isinstance(each, int | float) for each in args):
-            first, second = args
-            if first != second:
-                self.sides.setdefault(node, set()).add((first < second) == (name == "min"))
+        """Note whether `min` or `max` chooses the first number; nothing if another is equal to the chosen one."""
+        numbers = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+        if len(numbers) > 1 and all(isinstance(each, int | float) for each in numbers):
+            chosen = min(numbers) if name == "min" else max(numbers)
+            if [*numbers].count(chosen) == 1:
+                self.sides.setdefault(node, set()).add(numbers[0] == chosen)
 
     @staticmethod
     def truth(value: Any) -> bool:
