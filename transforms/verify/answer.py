@@ -211,10 +211,13 @@ def judge_given(
 
     small = SmallCall(PlannedCall(workload.args, workload.kwargs, workload.tensors), holds)
     found = plan_given(code, given.init_args, given.workloads[0], judgement.planners, small, sandbox, settings.limits)
-    if not found.fails and not found.untried:
+    untried = found.untried
+    if found.is_unplanned and (conditions := [note for note in judgement.narrowed if "verified only" in note]):
+        untried = untried or f"the host code cannot be evaluated, to tell whether this holds: {conditions[0]}"
+    if not found.fails and not untried:
         return replace(judgement, note=found.note)
     reason = Reason.DOES_NOT_RUN if found.fails else Reason.OUTSIDE_LANGUAGE
-    evidence = f"at the sizes of get_inputs(), {found.fails or found.untried}"
+    evidence = f"at the sizes of get_inputs(), {found.fails or untried}"
     return replace(judgement, verdict=None, reason=reason, evidence=evidence, published="", narrowed=())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from kernelquarry.filters.lint.parsed_source import Source
@@ -23,6 +24,7 @@ from .plan.edits import Edits
 from .plan.planner import Shaped
 from .source_constants import constant_value, integers
 
+_NO_PLAN = "its host code could not be evaluated at the sizes of get_inputs()"
 _SHOWN = 80  # characters of an expression
 
 
@@ -32,7 +34,11 @@ class GivenCall:
 
     fails: str = ""  # why the call cannot run
     untried: str = ""  # a way that it goes, and no verified call went
-    note: str = ""  # a number that a kernel gets, where verified calls gave smaller ones
+    note: str = ""  # a number that a kernel gets, where verified calls gave smaller ones; or that there is no plan
+
+    @property
+    def is_unplanned(self) -> bool:
+        return self.note == _NO_PLAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class SmallCall:
 
 
 Side = tuple[ast.expr | ast.stmt, bool]  # a condition, and its truth value
-_UNPLANNED = GivenCall(note="its host code could not be evaluated at the sizes of get_inputs()")
+_UNPLANNED = GivenCall(note=_NO_PLAN)
 
 
 def plan_given(
@@ -69,21 +75,23 @@ def plan_given(
     reply = next((each for each in replies if each is not None), None)
     if reply is None:
         return _UNPLANNED
+    own = PlannedCall(call.args, call.kwargs, call.tensors)
+    fails, note = "", _NO_PLAN
     try:
         planner = Planner(tried[0].evaluator.source, reply.snapshot)
-        plan = planner.plan(PlannedCall(call.args, call.kwargs, call.tensors))
+        with suppress(TooLong):  # conditions before the limit are known
+            plan = planner.plan(own)
+            fails, note = _too_large(plan), next(_larger_numbers(plan, tried, integers(code)), "")
     except Raised as raised:
         return GivenCall(fails=str(raised))
-    except (TooLong, Unsupported, MalformedReply):
+    except (Unsupported, MalformedReply):
         return _UNPLANNED
-    note = next(_larger_numbers(plan, tried, integers(code)), "")
     untried = list(_untried(planner, tried))
     if untried:
-        own = PlannedCall(call.args, call.kwargs, call.tensors)
         ratio = max(_ratio(own.inputs, small.call.inputs), _state(planner) / max(1, _state(tried[0])))
         if _sets_options(code, untried, planner, own) or _holds_so(code, untried, tried[0], small, ratio):
             untried = []
-    return GivenCall(_too_large(plan), _described(*untried[0]) if untried else "", note)
+    return GivenCall(fails, _described(*untried[0]) if untried else "", note)
 
 
 def _larger_numbers(plan: Plan, tried: Sequence[Planner], numbers: Sequence[int]) -> Iterator[str]:

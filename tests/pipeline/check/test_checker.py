@@ -140,6 +140,18 @@ GIVEN = {
         "unjudged",
         "another number",
     ),
+    "capped before a long loop": (
+        "blocks = min(triton.cdiv(n, 128), 4096)\n        parts = [part for part in range(0, n, 256)]\n        "
+        "scale_relu[(blocks + len(parts) - len(parts),)]",
+        "unjudged",
+        "another number",
+    ),
+    "capped behind a long loop": (
+        "parts = [part for part in range(0, n, 256)]\n        "
+        "scale_relu[(min(triton.cdiv(n, 128), 4096) + len(parts) - len(parts),)]",
+        "unjudged",
+        "to tell whether this holds",
+    ),
     "divided in place": (
         "k = n\n        k //= 1 << 27\n        scale_relu[(triton.cdiv(n, 128) - k,)]",
         "unjudged",
