@@ -7,7 +7,6 @@ import builtins
 import functools
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 
 from ..lint.parsed_source import MAIN_TESTS, Source, root
 from . import tables
@@ -203,26 +202,19 @@ def _is_harmless(module: str) -> bool:
 
 def _has(module: str, name: str) -> bool:
     """True if importing the name from the module does nothing, and does not raise."""
-    if not _is_harmless(module) or name == "*":
-        return False
-    return module in _INSTALLED or hasattr(import_module(module), name)
+    return _is_harmless(module) and name != "*" and _exists(f"{module}.{name}")
 
 
 @functools.cache
 def _exists(path: str) -> bool:
-    """True if an attribute of a module exists, or if the module may be missing here."""
+    """True if an attribute of a module exists, or if the module may be missing here. No submodule is imported for it."""
     head, *names = path.split(".")
     if head in _INSTALLED:
         return True
-    if head not in _HARMLESS | {"torch", "triton"}:
-        return False
-    value = import_module(head)
-    for place, name in enumerate(names):
+    value = import_module(head) if head in _HARMLESS | {"torch", "triton"} else None
+    for name in names:
         if not hasattr(value, name):
-            module = ".".join((head, *names[: place + 1]))
-            if not hasattr(value, "__path__") or find_spec(module) is None:
-                return False
-            import_module(module)
+            return False
         value = getattr(value, name)
     return True
 

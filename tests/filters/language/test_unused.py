@@ -80,6 +80,7 @@ USED = {
     "a file that runs": "import unittest.__main__",
     "a missing name": "from os import no_such_name",
     "an undefined value": "X = no_such_name",
+    "a file that an attribute would run": "import unittest\n\nX = unittest.__main__.main",
     "an undefined attribute": "X = torch.there_is_no_such_thing",
     "an undefined base": "class A(torch.nn.NoLayer):\n    x = 1",
     "an annotation that is not there": "def f(x: torch.float32.wide):\n    return x",
