@@ -132,7 +132,6 @@ def trainer_arguments(section: OptimiserSection, model: ModelSection, stage: Pat
         "logging_nan_inf_filter": False,
         "accelerator_config": {"non_blocking": cuda},
         "report_to": section.report_to,
-        "ddp_find_unused_parameters": False,  # the loss covers all weights that are trained
         "seed": section.seed,
         "disable_tqdm": None,
     }
