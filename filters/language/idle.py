@@ -207,7 +207,7 @@ def _has(module: str, name: str) -> bool:
 
 @functools.cache
 def _exists(path: str) -> bool:
-    """True if an attribute of a module exists, or if the module may be missing here. No submodule is imported for it."""
+    """True if an attribute of a module exists, or if the module may be missing here. It imports no submodule."""
     head, *names = path.split(".")
     if head in _INSTALLED:
         return True

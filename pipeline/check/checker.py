@@ -31,6 +31,7 @@ from kernelquarry.pipeline.schema.records import (
     Purity,
     Timing,
     Verdict,
+    Workload,
 )
 from kernelquarry.transforms.time import time as time_pair
 from kernelquarry.transforms.verify import Task, VerifySettings
@@ -285,7 +286,7 @@ class Checker:
         if larger is not None:
             other = _task(larger, self._settings.mixed)
             judgement = judge_construction(judgement, other, sandbox, _verify_settings(self._sandbox))
-        if judgement.passes and problem.given is not None and not _was_tried(problem):
+        if judgement.passes and problem.given is not None and not _was_tried(problem.given, problem):
             given = replace(task, init_args=problem.given_init_args, workloads=(problem.given,))
             judgement = judge_given(judgement, task, given, sandbox, _verify_settings(self._sandbox))
         verdict = _verdict(judgement, task, problem, larger)
@@ -338,11 +339,9 @@ async def check_async(module: str, kernel: str, **settings: Any) -> CheckVerdict
     return await asyncio.to_thread(check, module, kernel, **settings)
 
 
-def _was_tried(problem: Problem) -> bool:
+def _was_tried(given: Workload, problem: Problem) -> bool:
     """True if the file's own call and constructor are among those that are checked."""
-    shapes = map(shapes_of, problem.workloads)
-    is_same = problem.given_init_args == problem.init_args
-    return is_same and problem.given is not None and shapes_of(problem.given) in shapes
+    return problem.given_init_args == problem.init_args and shapes_of(given) in map(shapes_of, problem.workloads)
 
 
 def _numbers_between(kernel: str, problem: Problem) -> tuple[int, ...]:

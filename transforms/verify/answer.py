@@ -130,15 +130,15 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
     if (judgement := judge_source(code, original.init_args, original.extern_ops)) is not None:
         return judgement
     used = without_unused(code, original.init_args)
-    pure = _answered(used.code, original)
-    outcome, purity = verify_task(pure, sandbox, settings), Purity.PURE
+    purity = Purity.PURE
+    outcome = verify_task(_answered(used.code, original, purity), sandbox, settings)
     if (
         isinstance(outcome, Dropped)
         and outcome.reason is Reason.OUTPUT_NOT_FROM_KERNEL
         and original.purity is Purity.MIXED
     ):
         purity = Purity.MIXED
-        outcome = verify_task(replace(pure, purity=purity, extern_ops=original.extern_ops), sandbox, settings)
+        outcome = verify_task(_answered(used.code, original, purity), sandbox, settings)
     if isinstance(outcome, Dropped):
         return Judgement(code, None, purity, outcome.reason, outcome.evidence, outcome.counter_examples)
     removed = ", ".join(used.removed)
@@ -159,9 +159,7 @@ def judge_construction(judgement: Judgement, other: Task, sandbox: Sandbox, sett
 
     It stays as it is if that call decides nothing, or takes too long.
     """
-    task = _answered(without_unused(judgement.code, other.init_args).code, other)
-    if judgement.purity is Purity.MIXED:
-        task = replace(task, purity=Purity.MIXED, extern_ops=other.extern_ops)
+    task = _answered(without_unused(judgement.code, other.init_args).code, other, judgement.purity)
     try:
         call = Call.of(task, task.workloads[0], task.first_seed, "normal")
         run = check_call(call, sandbox, settings)
@@ -200,9 +198,7 @@ def judge_given(
     workload = max(original.workloads, key=count_elements)
 
     def holds(changed: str) -> bool:
-        task = _answered(changed, original)
-        if judgement.purity is Purity.MIXED:
-            task = replace(task, purity=Purity.MIXED, extern_ops=original.extern_ops)
+        task = _answered(changed, original, judgement.purity)
         try:
             check_call(Call.of(task, workload, task.first_seed, "normal"), sandbox, settings)
         except Rejected:
@@ -212,7 +208,7 @@ def judge_given(
     small = SmallCall(PlannedCall(workload.args, workload.kwargs, workload.tensors), holds)
     found = plan_given(code, given.init_args, given.workloads[0], judgement.planners, small, sandbox, settings.limits)
     untried = found.untried
-    if found.is_unplanned and (conditions := [note for note in judgement.narrowed if "verified only" in note]):
+    if not found.is_planned and (conditions := [note for note in judgement.narrowed if "verified only" in note]):
         untried = untried or f"the host code cannot be evaluated, to tell whether this holds: {conditions[0]}"
     if not found.fails and not untried:
         return replace(judgement, note=found.note)
@@ -225,14 +221,14 @@ def judge_given(
 _UNDECIDED = {Reason.ORACLE_FAILED, Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.OUTPUT_NOT_FROM_KERNEL}
 
 
-def _answered(code: str, original: Task) -> Task:
-    """The task of a model's kernel for the original's module, which leaves nothing to PyTorch."""
+def _answered(code: str, original: Task, purity: Purity) -> Task:
+    """The task of a model's kernel for the original's module, whose operators only a mixed kernel may use."""
     return replace(
         original,
         triton_code=code,
         kernels=launched_kernels(code),
-        purity=Purity.PURE,
-        extern_ops=(),
+        purity=purity,
+        extern_ops=original.extern_ops if purity is Purity.MIXED else (),
         guards=(),
         by_model=True,
     )

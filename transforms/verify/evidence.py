@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from kernelquarry.filters.lint import same_operator
 from kernelquarry.pipeline.sandbox import Report, Status
-from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
+from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID, exceeds_grid
 from kernelquarry.pipeline.sandbox.jobs.calls import Launch
 from kernelquarry.pipeline.sandbox.jobs.compile import CompiledCall, CompileReply
 from kernelquarry.pipeline.sandbox.jobs.kind import Reply
@@ -83,7 +83,7 @@ def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list
     if not all(launches):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, "a call launched no kernel")
     for name, grid in (launch for trial in launches for launch in trial):
-        if any(size > largest for size, largest in zip(grid, MAX_GRID, strict=True)):
+        if exceeds_grid(grid):
             raise Rejected(Reason.DOES_NOT_RUN, f"{name} is launched on a grid of {grid}, the largest is {MAX_GRID}")
     if idle := sorted(set(task.kernels) - set(names)):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"{NEVER_LAUNCHED}{', '.join(idle)}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
-from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
+from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID, exceeds_grid
 from kernelquarry.pipeline.sandbox.jobs.calls import ModuleSource
 from kernelquarry.pipeline.sandbox.jobs.outline import OUTLINE, OutlineRequest
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
@@ -24,7 +24,6 @@ from .plan.edits import Edits
 from .plan.planner import Shaped
 from .source_constants import constant_value, integers
 
-_NO_PLAN = "its host code could not be evaluated at the sizes of get_inputs()"
 _SHOWN = 80  # characters of an expression
 
 
@@ -35,10 +34,7 @@ class GivenCall:
     fails: str = ""  # why the call cannot run
     untried: str = ""  # a way that it goes, and no verified call went
     note: str = ""  # a number that a kernel gets, where verified calls gave smaller ones; or that there is no plan
-
-    @property
-    def is_unplanned(self) -> bool:
-        return self.note == _NO_PLAN
+    is_planned: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,7 @@ class SmallCall:
 
 
 Side = tuple[ast.expr | ast.stmt, bool]  # a condition, and its truth value
-_UNPLANNED = GivenCall(note=_NO_PLAN)
+_UNPLANNED = GivenCall(note="its host code could not be evaluated at the sizes of get_inputs()", is_planned=False)
 
 
 def plan_given(
@@ -76,12 +72,12 @@ def plan_given(
     if reply is None:
         return _UNPLANNED
     own = PlannedCall(call.args, call.kwargs, call.tensors)
-    fails, note = "", _NO_PLAN
+    found = _UNPLANNED
     try:
         planner = Planner(tried[0].evaluator.source, reply.snapshot)
         with suppress(TooLong):  # conditions before the limit are known
             plan = planner.plan(own)
-            fails, note = _too_large(plan), next(_larger_numbers(plan, tried, integers(code)), "")
+            found = GivenCall(_too_large(plan), note=next(_larger_numbers(plan, tried, integers(code)), ""))
     except Raised as raised:
         return GivenCall(fails=str(raised))
     except (Unsupported, MalformedReply):
@@ -91,7 +87,7 @@ def plan_given(
         ratio = max(_ratio(own.inputs, small.call.inputs), _state(planner) / max(1, _state(tried[0])))
         if _sets_options(code, untried, planner, own) or _holds_so(code, untried, tried[0], small, ratio):
             untried = []
-    return GivenCall(fails, _described(*untried[0]) if untried else "", note)
+    return replace(found, untried=_described(*untried[0])) if untried else found
 
 
 def _larger_numbers(plan: Plan, tried: Sequence[Planner], numbers: Sequence[int]) -> Iterator[str]:
@@ -111,7 +107,7 @@ def _larger_numbers(plan: Plan, tried: Sequence[Planner], numbers: Sequence[int]
 
 def _too_large(plan: Plan) -> str:
     for launch in plan.launches:
-        if any(size > most for size, most in zip(launch.grid, MAX_GRID, strict=False)):
+        if exceeds_grid(launch.grid):
             return f"{launch.kernel} is launched with the grid {list(launch.grid)}; a GPU takes {list(MAX_GRID)}"
     return ""
 
@@ -137,17 +133,22 @@ def _sets_options(code: str, untried: Sequence[Side], planner: Planner, own: Pla
             edits.wrap(node, "((", ") and False)" if side else ") or True)")
         else:
             return False
-    try:
-        other = Planner(Source(edits.apply()), planner.snapshot).plan(own)
-        return _without_options(other) == _without_options(planner.plan(own))
-    except (Raised, Unsupported, TooLong, MalformedReply, SyntaxError):
-        return False
+    return _launches_same(edits.apply(), planner, own) is True
 
 
 def _choice(node: ast.Call) -> str:
     """`min` or `max` if the call is written so, else ""."""
     name = ast.unparse(node.func)
     return name if name in ("min", "max") else ""
+
+
+def _launches_same(changed: str, planner: Planner, call: PlannedCall) -> bool | None:
+    """True if another text launches the same in a call, options such as `num_warps` aside; None without a plan."""
+    try:
+        other = Planner(Source(changed), planner.snapshot).plan(call)
+        return _without_options(other) == _without_options(planner.plan(call))
+    except (Raised, Unsupported, MalformedReply, SyntaxError):
+        return None
 
 
 def _without_options(plan: Plan) -> Plan:
@@ -180,12 +181,7 @@ def _holds_so(code: str, untried: Sequence[Side], tried: Planner, small: SmallCa
         if isinstance(each, ast.expr) and value is not None and ast.unparse(each) in constants:
             edits.replace([each], str(max(1, int(value / ratio))))
     forced = edits.apply()
-    try:
-        other = Planner(Source(forced), tried.snapshot)
-        differs = _without_options(other.plan(small.call)) != _without_options(tried.plan(small.call))
-    except (Raised, Unsupported, TooLong, MalformedReply, SyntaxError):
-        return False
-    return differs and small.holds(forced)
+    return _launches_same(forced, tried, small.call) is False and small.holds(forced)
 
 
 def _constants(node: ast.Compare, tried: Planner) -> set[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
+from kernelquarry.pipeline.sandbox.executor.program import exceeds_grid
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -106,8 +106,7 @@ def _plan(planner: Planner, call: PlannedCall) -> Plan | None:
         plan = planner.plan(call)
     except (Raised, TooLong):
         return None
-    axes = (axis for each in plan.launches for axis in zip(each.grid, MAX_GRID, strict=False))
-    return None if any(size > largest for size, largest in axes) else plan
+    return None if any(exceeds_grid(each.grid) for each in plan.launches) else plan
 
 
 def _larger_calls(workloads: Sequence[Workload]) -> list[tuple[Workload, Workload | None]]:

@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 
+from kernelquarry.filters.lint.parsed_source import last_name
 from kernelquarry.pipeline.schema.parse_python import parse
 
 _LIMITING = frozenset("clamp max maximum min minimum range".split())  # functions that compare their arguments
@@ -76,13 +77,8 @@ def _constants(text: str) -> tuple[dict[float, None], dict[float, None]]:
 
 def _compared(tree: ast.AST) -> Iterator[float]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and _name(node.func) in _LIMITING):
+        if isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_name(node.func) in _LIMITING):
             yield from _numbers(node)
-
-
-def _name(node: ast.expr) -> str:
-    """The last part of a function's name."""
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _numbers(node: ast.AST) -> Iterator[float]:

@@ -7,7 +7,7 @@ its storage, every number in the range of its type, and only grids that a GPU ac
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,9 +164,14 @@ def _step(claim: Any, storages: tuple[int, ...], kernels: int) -> Launch | Fill 
     arguments = expect(fields["arguments"], list)
     if kernel >= kernels or len(grid) != 3 or len(arguments) > _MAX_ARGUMENTS:
         raise MalformedReply("a launch of no kernel, on no grid, or with too many arguments")
-    if any(size > most for size, most in zip(grid, MAX_GRID, strict=True)):
+    if exceeds_grid(grid):
         raise MalformedReply(f"a grid of {grid}")
     return Launch(kernel, (grid[0], grid[1], grid[2]), tuple(_argument(entry, storages) for entry in arguments))
+
+
+def exceeds_grid(grid: Sequence[int]) -> bool:
+    """True if a GPU takes no grid of these sizes, of which there are at most three."""
+    return any(size > most for size, most in zip(grid, MAX_GRID, strict=False))
 
 
 def _argument(claim: Any, storages: tuple[int, ...]) -> Pointer | Descriptor | Number:

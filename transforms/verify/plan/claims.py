@@ -324,9 +324,7 @@ class _Conditions:
         if len(chosen) != 1 or node in self._guards or not self._depends(node):
             return
         is_less = (chosen == {True}) == (ast.unparse(node.func) == "min")
-        condition = parse_expression(f"{ast.unparse(first)} {'<=' if is_less else '>='} {ast.unparse(second)}")
-        assert isinstance(condition, ast.expr)
-        condition = ast.copy_location(condition, node)
+        condition = ast.copy_location(ast.Compare(first, [ast.LtE() if is_less else ast.GtE()], [second]), node)
         self._guards.add(node)
         self._note(condition, True)
         if all(ast.unparse(each.func) in _REPEATABLE for each in ast.walk(condition) if isinstance(each, ast.Call)):

@@ -109,11 +109,10 @@ class Expressions(ABC):
                 continue
             if hasattr(each, "__next__"):
                 raise Unsupported("an iterator that outlives a call")
-            if parts := _parts(each):
+            parts = _parts(each)
+            if parts or isinstance(each, list | dict):
                 self._kept[id(each)] = each
                 waiting += parts
-            elif isinstance(each, list | dict):
-                self._kept[id(each)] = each
         return value
 
     def check_change(self, value: Any) -> None:
@@ -155,8 +154,16 @@ class Expressions(ABC):
     def condition_of(self, node: ast.expr, value: Any) -> bool:
         """The truth value of a value, noted as a side of its expression."""
         side = self.truth(value)
-        self.sides.setdefault(node, set()).add(side)
+        self._note(node, side)
         return side
+
+    def _note(self, node: ast.AST, side: bool) -> None:
+        self.sides.setdefault(node, set()).add(side)
+
+    def note_quotient(self, node: ast.BinOp | ast.AugAssign, value: Any) -> None:
+        """Note whether a quotient that is rounded down is 0."""
+        if isinstance(node.op, ast.FloorDiv | ast.RShift) and isinstance(value, int):
+            self._note(node, value != 0)
 
     def _note_choice(self, node: ast.Call, name: str, args: Sequence[Any]) -> None:
         """Note whether `min` or `max` chooses the first number; nothing if another is equal to the chosen one."""
@@ -164,7 +171,7 @@ class Expressions(ABC):
         if len(numbers) > 1 and all(isinstance(each, int | float) for each in numbers):
             chosen = min(numbers) if name == "min" else max(numbers)
             if [*numbers].count(chosen) == 1:
-                self.sides.setdefault(node, set()).add(numbers[0] == chosen)
+                self._note(node, numbers[0] == chosen)
 
     @staticmethod
     def truth(value: Any) -> bool:
@@ -219,8 +226,7 @@ class Expressions(ABC):
                 left, right = self.expression(node.left, scope), self.expression(node.right, scope)
                 name = BINARY[type(node.op)]
                 value = names.arithmetic(name, getattr(operator, name), self.plain(left), self.plain(right))
-                if isinstance(node.op, ast.FloorDiv | ast.RShift) and isinstance(value, int):
-                    self.sides.setdefault(node, set()).add(value != 0)
+                self.note_quotient(node, value)
                 return self.counted(value)
             case ast.UnaryOp():
                 return self._unary(node, scope)
@@ -327,8 +333,7 @@ class Expressions(ABC):
         for part in node.values:
             self.evaluated.add(part)
             value = self.expression(part, scope)
-            side = self.truth(value)
-            self.sides.setdefault(part, set()).add(side)
+            side = self.condition_of(part, value)
             if side == isinstance(node.op, ast.Or):
                 break
         return value
@@ -343,7 +348,7 @@ class Expressions(ABC):
                 break
             left = right
         if isinstance(value, bool):
-            self.sides.setdefault(node, set()).add(value)
+            self._note(node, value)
         return value
 
     def _compared(self, kind: ast.cmpop, left: Any, right: Any) -> Any:

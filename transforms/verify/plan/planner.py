@@ -58,13 +58,8 @@ class Planner:
         return self._plans[call]
 
     @property
-    def calls(self) -> Sequence[PlannedCall]:
-        """All calls that have a plan so far."""
-        return [*self._plans]
-
-    @property
     def plans(self) -> Sequence[Plan]:
-        """Their plans."""
+        """All plans so far."""
         return [*self._plans.values()]
 
     def has(self, call: PlannedCall) -> bool:

@@ -123,8 +123,7 @@ class Statements(Expressions):
                 old = self._name(node.target, scope)
                 self.check_change(old)
                 changed = names.arithmetic(in_place, function, old, self.expression(node.value, scope))
-                if isinstance(node.op, ast.FloorDiv | ast.RShift) and isinstance(changed, int):
-                    self.sides.setdefault(node, set()).add(changed != 0)
+                self.note_quotient(node, changed)
                 scope.names[node.target.id] = self.counted(changed)
             case ast.Subscript():
                 owner, index = self.expression(node.target.value, scope), self.expression(node.target.slice, scope)

@@ -159,6 +159,7 @@ def also_unused(x):
         ("min(x.shape[0], 100)", "x.shape[0] <= 100", 101),
         ("max(100, 2 * x.shape[0])", "100 >= 2 * x.shape[0]", 51),
         ("min(64, 8 + x.shape[0] // 9)", "64 >= 8 + x.shape[0] // 9", 9),
+        ("min(0 or x.shape[0], 100)", "(0 or x.shape[0]) <= 100", 101),
     ],
 )
 def test_a_choice_that_was_never_made_is_guarded(expression: str, note: str, other: int) -> None:
