@@ -46,6 +46,7 @@ class StageContext:
     answers: Path = Path("out/cache/answers.sqlite")  # cache of models' answers, shared by runs
     batch: Path | None = None  # folder for the questions of a batch; no model is asked then
     constructor_sizes: bool = False  # see `run_settings.LowerSettings`
+    cut_share: float = 1.0  # see `run_settings.CutShare`
     timed_share: float = 1.0  # see `run_settings.TimedShare`
     part: Part | None = None  # of the corpus, where a machine reads a part of it
     accelerator: str = ""  # Beam's resource hint for transforms that execute kernels

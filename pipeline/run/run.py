@@ -136,6 +136,7 @@ class Run:
             fingerprint=self.fingerprint(stage),
             store=self.store,
             sandbox=self.sandbox,
+            cut_share=settings.slice.share,
             caps=settings.caps,
             thresholds=settings.decontaminate,
             targets=settings.targets,

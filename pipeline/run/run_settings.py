@@ -1,4 +1,7 @@
-"""Settings of a run: thresholds of decontamination, caps, lowering, targets, timing, and the licence policy.
+"""Settings of a run: slices, thresholds of decontamination, caps, lowering, targets, timing, and the licence policy.
+
+    [slice]
+    share = 0.25
 
     [decontaminate]
     ngrams = 0.8
@@ -41,6 +44,11 @@ NAME = "settings.json"  # in the run directory
 
 
 @dataclass(frozen=True, slots=True)
+class CutShare:
+    share: float = 1.0  # of the modules: the more there are, the fewer of their pieces are new
+
+
+@dataclass(frozen=True, slots=True)
 class LowerSettings:
     constructor_sizes: bool = False  # sizes that follow from the constructor's arguments are arguments of the kernels
 
@@ -50,11 +58,12 @@ class TimedShare:
     share: float = 0.1  # of the rows: a GPU takes about two seconds to time one
 
 
-S = TypeVar("S", Caps, Thresholds, LowerSettings, Targets, TimedShare, LicencePolicy)
+S = TypeVar("S", CutShare, Caps, Thresholds, LowerSettings, Targets, TimedShare, LicencePolicy)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
+    slice: CutShare = field(default_factory=CutShare)
     decontaminate: Thresholds = DEFAULT
     caps: Caps = CAPS
     lower: LowerSettings = field(default_factory=LowerSettings)
@@ -78,6 +87,7 @@ def from_plain(given: Mapping[str, Any], place: str) -> Settings:
     if unknown := given.keys() - Settings.__slots__:
         raise UserError(f"{place}: unknown section {min(unknown)}: the sections are {', '.join(Settings.__slots__)}")
     return Settings(
+        _section(CutShare, given, "slice", place),
         _section(Thresholds, given, "decontaminate", place),
         _section(Caps, given, "caps", place),
         _section(LowerSettings, given, "lower", place),

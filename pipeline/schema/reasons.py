@@ -56,7 +56,8 @@ class Reason(Enum):
     NOT_FINITE = ("not_finite", "probe", "the output on ordinary inputs holds NaN or infinity")
     TOO_BIG = ("too_big", "probe", "its parameters, activations or operators exceed a limit")
 
-    # slice: one unit is a piece of a module
+    # slice: one unit is a module, or a piece of one
+    NOT_DRAWN = ("not_drawn", "slice", "only a share of the modules is cut, and the module is not in it")
     SIZE_FROM_OUTSIDE = ("size_from_outside", "slice", "a size in the piece follows from a tensor outside of it")
     NOT_WRITTEN = ("not_written", "slice", "the piece has no short source text, or an input that no workload can have")
     OVER_PATTERN = ("over_pattern", "slice", "the limit on pieces of one pattern was reached")

@@ -10,7 +10,9 @@ import apache_beam as beam
 from kernelquarry.pipeline.runtime.apply import ExecutionMode, Work
 from kernelquarry.pipeline.schema.arrow import pack, unpack
 from kernelquarry.pipeline.schema.cut import Cut, CutPiece
+from kernelquarry.pipeline.schema.ids import canonical, in_share
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of
 from kernelquarry.transforms.stage_transform import StageContext, StageTransform, apply_work, report
@@ -39,8 +41,14 @@ class SliceModules(StageTransform):
     def from_context(cls, context: StageContext) -> Self:
         return cls(context)
 
+    @classmethod
+    def extra_digests(cls, context: StageContext) -> dict[str, str]:
+        return {"share": canonical(context.cut_share)}
+
     def expand(self, modules: beam.PCollection) -> beam.PCollection:
-        cuts = modules | "Cut" >> apply_work(_CUT, self._context)
+        share = self._context.cut_share
+        drawn, others = modules | beam.Partition(lambda module, _: int(not in_share("slice", module.id, share)), 2)
+        cuts = drawn | "Cut" >> apply_work(_CUT, self._context)
         chosen = (
             cuts
             | "Pieces" >> beam.FlatMap(_pieces)
@@ -72,6 +80,7 @@ class SliceModules(StageTransform):
         ) | "Lost" >> beam.Flatten()
         return (
             cuts | "Of modules" >> beam.Map(lambda outcome: ("cut", outcome)),
+            others | "Not drawn" >> beam.Map(lambda module: report("cut", Dropped(module.id, Reason.NOT_DRAWN, ""))),
             kept | "Of kept" >> beam.Map(lambda piece: ("slice", Kept(piece))),
             probed
             | "Unfit" >> beam.Filter(lambda outcome: not isinstance(outcome, Kept))

@@ -11,7 +11,14 @@ import pytest
 
 from kernelquarry.filters.balance import Caps
 from kernelquarry.pipeline.run.run import Run
-from kernelquarry.pipeline.run.run_settings import LowerSettings, Settings, read_settings, remember, remembered
+from kernelquarry.pipeline.run.run_settings import (
+    CutShare,
+    LowerSettings,
+    Settings,
+    read_settings,
+    remember,
+    remembered,
+)
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.transforms.decontaminate import Thresholds
@@ -27,7 +34,7 @@ def settings(tmp_path: Path, text: str) -> Settings:
 def test_missing_settings_have_defaults(tmp_path: Path) -> None:
     assert settings(tmp_path, "") == Settings()
     found = settings(tmp_path, "[decontaminate]\nngrams = 0.5\n[caps]\ncluster = 20\n")
-    assert found == Settings(Thresholds(ngrams=0.5), Caps(cluster=20))
+    assert found == Settings(decontaminate=Thresholds(ngrams=0.5), caps=Caps(cluster=20))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +42,7 @@ def test_missing_settings_have_defaults(tmp_path: Path) -> None:
     [
         (
             "[cap]\ncluster = 1",
-            "unknown section cap: the sections are decontaminate, caps, lower, targets, time",
+            "unknown section cap: the sections are slice, decontaminate, caps, lower, targets, time",
         ),
         ("caps = 3", "caps is not a section"),
         ("[caps]\nclusters = 1", r"\[caps\] has no clusters: it has cluster, operators, repository"),
@@ -62,7 +69,9 @@ def test_a_mistake_gives_a_clear_message(tmp_path: Path, text: str, said: str) -
 
 def test_a_run_remembers_its_settings(tmp_path: Path) -> None:
     assert remembered(tmp_path) == Settings()
-    given = Settings(Thresholds(graph_least=5), Caps(operators=7), LowerSettings(True), Targets(("sm_80", "gfx942")))
+    given = Settings(
+        CutShare(0.5), Thresholds(graph_least=5), Caps(operators=7), LowerSettings(True), Targets(("sm_80", "gfx942"))
+    )
     remember(tmp_path, given)
     assert remembered(tmp_path) == given
     (tmp_path / "settings.json").write_text("{")

@@ -125,7 +125,13 @@ def test_the_stage_loses_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
         assert all(len(one.workloads) == 3 and one.module.slice_of[0].modules == 1 for one in kept)
         assert all(isinstance(one.module, Module) and not one.module.user for one in kept)
 
+    def check_none(found: Iterable[tuple[str, Outcome[Any]]]) -> None:
+        ends = [(line, end.reason) for line, end in found if isinstance(end, Dropped)]
+        assert ends == [("cut", Reason.NOT_DRAWN)] * 3
+
     options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
     with beam.Pipeline(options=options) as pipeline:
         modules = pipeline | beam.Create([mother, copy, broken])
         assert_that(modules | SliceModules.from_context(context), check)
+        none = modules | "None" >> SliceModules.from_context(replace(context, cut_share=0.0))
+        assert_that(none, check_none, label="none")
