@@ -91,6 +91,8 @@ class Constructor:
         if failure is not None:  # some override train() with required arguments
             for child in module.modules():
                 child.training = False
+        if not callable(module.modules) or not isinstance(module.state_dict(), dict):
+            raise TypeError("the module hides a method of nn.Module")
         return module
 
     def constructions(self, styles: Sequence[Style] = STYLES) -> Iterator[Construction | Failure]:

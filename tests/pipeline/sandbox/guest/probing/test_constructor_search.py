@@ -84,6 +84,12 @@ def test_a_train_method_that_raises_is_not_needed() -> None:
     assert not module.training and not module.inside.training
 
 
+@pytest.mark.parametrize("hidden", ["self.modules = [nn.ReLU()]", "self.state_dict = lambda *args, **kwargs: None"])
+def test_a_module_that_hides_a_method_of_modules_is_not_constructed(hidden: str) -> None:
+    found = next(constructor("self", hidden).constructions())
+    assert isinstance(found, Failure) and "hides a method" in found.message
+
+
 def test_a_module_above_the_limit_is_not_constructed() -> None:
     body = "self.weight = nn.Parameter(torch.ones(dim, 100))"
     assert failures(constructor("self, dim", body, limit=50))[0].startswith("TooBig: more than 50 elements")
