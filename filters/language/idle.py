@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import inspect
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 
@@ -213,9 +214,11 @@ def _exists(path: str) -> bool:
         return True
     value = import_module(head) if head in _HARMLESS | {"torch", "triton"} else None
     for name in names:
-        if not hasattr(value, name):
+        if isinstance(value, property):  # such as Triton's driver, which needs a GPU
+            return True
+        if name not in dir(value):
             return False
-        value = getattr(value, name)
+        value = inspect.getattr_static(value, name)
     return True
 
 

@@ -42,7 +42,6 @@ from kernelquarry.transforms.verify.answer import (
     judge_given,
     judge_source,
 )
-from kernelquarry.transforms.verify.evidence import NEVER_LAUNCHED
 from kernelquarry.transforms.verify.source_constants import integers
 
 from .problem import Problem, UnfitProblem, read_problem
@@ -441,9 +440,6 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
         return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     example = next(iter(judgement.counter_examples), None)
     own_sizes = verdict.given in verdict.sizes
-    if reason is _OF_OPERATORS and evidence.startswith(NEVER_LAUNCHED) and not own_sizes:
-        cause = f"{evidence} at sizes that can be checked here; at those of get_inputs() it may be"
-        return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     if own_sizes and reason in _AT_A_SIZE and len(problem.workloads) > 1 and not evidence.startswith(_OWN_SIZES):
         verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, _OTHER_SIZES))))
     if reason is Reason.STATE_DIFFERS and not own_sizes:

@@ -217,7 +217,7 @@ def judge_given(
     return replace(judgement, verdict=None, reason=reason, evidence=evidence, published="", narrowed=())
 
 
-# The last is of a candidate that launches other kernels at other sizes.
+# The last is of a candidate that leaves other sizes than the file's own to PyTorch.
 _UNDECIDED = {Reason.ORACLE_FAILED, Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.OUTPUT_NOT_FROM_KERNEL}
 
 

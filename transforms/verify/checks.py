@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from kernelquarry.filters.language import check
+from kernelquarry.filters.lint import launched_kernels
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Engine, Purity, Tier, Trial, Verdict
@@ -21,10 +22,10 @@ from kernelquarry.pipeline.schema.records import Engine, Purity, Tier, Trial, Ve
 from .compiling import compile_kernels
 from .configurations import rotate_configurations
 from .environment import environment
-from .evidence import InputRejected, Rejected
+from .evidence import InputRejected, Rejected, check_all_launched
 from .further_checks import FurtherRuns
 from .interpreting import check_interpreted
-from .larger_calls import LargerLaunches, check_larger_calls, run_large
+from .larger_calls import check_larger_calls, run_large
 from .plan import Planner
 from .plan.claims import Narrowed
 from .plan_checks import check_plan, narrow_claim
@@ -60,7 +61,6 @@ class Verification:
     impostors: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()  # the worst of each trial, over all configurations
-    larger_launches: LargerLaunches = field(default_factory=LargerLaunches)
     mutants: int = 0
     survivors: tuple[str, ...] = ()
     planner: Planner | None = None  # of a model's candidate
@@ -182,11 +182,6 @@ def _run_configurations(verification: Verification) -> None:
         verification.trials = tuple(max(pair, key=lambda trial: trial.error) for pair in pairs)
 
 
-def _check_larger_calls(verification: Verification) -> None:
-    if not verification.task.training:  # no plan has a backward
-        verification.larger_launches = check_larger_calls(verification.reference, verification.run.reply.snapshot)
-
-
 def _check_again(verification: Verification) -> None:
     verification.further.check_again()
 
@@ -199,18 +194,18 @@ def _check_tuned(verification: Verification) -> None:
     verification.further.check_configurations()
 
 
-def _check_arguments(verification: Verification) -> None:
-    if unverified := verification.larger_launches.unverified(verification.further.launch_logs):
-        raise Rejected(Reason.UNVERIFIED_PATH, unverified)
+def _check_plan(verification: Verification) -> None:
+    if not verification.task.training:  # no plan has a backward
+        verification.planner = check_plan(verification.reference, verification.run.reply, verification.further)
+
+
+def _check_larger_calls(verification: Verification) -> None:
+    if verification.planner is not None:
+        check_larger_calls(verification.task, verification.planner, verification.further.launch_logs)
 
 
 def _run_large(verification: Verification) -> None:
     run_large(*verification.context)
-
-
-def _check_plan(verification: Verification) -> None:
-    if not verification.task.training:
-        verification.planner = check_plan(verification.reference, verification.run.reply, verification.further)
 
 
 def _narrow(verification: Verification) -> None:
@@ -219,6 +214,9 @@ def _narrow(verification: Verification) -> None:
         verification.narrowed, verification.planner = narrow_claim(
             verification.planner, verification.reference, reply, further, verification.sandbox, verification.settings
         )
+        ran = {launch.kernel for plan in verification.planner.plans.values() for launch in plan.launches}
+        ran.update(launch.partition("[")[0] for launch in further.launch_logs)
+        check_all_launched(launched_kernels(verification.narrowed.code), ran)
 
 
 def _try_mutants(verification: Verification) -> None:
@@ -264,13 +262,12 @@ CHECKS = (
     Check("compiling", "kernels that do not compile", Applies.ALL, _compile),
     Check("reverse order", "races, and wrong addresses, of kernels that a GPU ran", Applies.GPU, _interpret),
     Check("configurations", "wrong configurations of a tuner", Applies.LOWERED, _run_configurations),
-    Check("larger calls", "other paths for large inputs", Applies.MODEL, _check_larger_calls),
     Check("repetition", "state of kernels that outlives a call; other memory or GPUs", Applies.MODEL, _check_again),
     Check("further calls", "sizes and values that no trial has; other weights", Applies.MODEL, _check_further_calls),
     Check("tuner", "wrong configurations of a tuner, on a large call", Applies.MODEL, _check_tuned),
-    Check("flags", "flags and numbers that kernels only get for large inputs", Applies.MODEL, _check_arguments),
-    Check("large grid", "kernels that fault or hang on a large grid", Applies.TRACED_MODEL, _run_large),
     Check("plan", "host code that does not do what it says", Applies.MODEL, _check_plan),
-    Check("claim", "no candidate: narrows the text to what was tried", Applies.MODEL, _narrow),
+    Check("larger calls", "other paths, flags or numbers for large inputs", Applies.MODEL, _check_larger_calls),
+    Check("large grid", "kernels that fault or hang on a large grid", Applies.TRACED_MODEL, _run_large),
+    Check("claim", "kernels that no call launched; narrows the text to what was tried", Applies.MODEL, _narrow),
     Check("mutants", "no candidate: scores the row's checks", Applies.ALL, _try_mutants),
 )

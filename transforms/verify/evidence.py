@@ -6,7 +6,7 @@ The ghost run repeats the first trial without launching any kernel.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kernelquarry.filters.lint import same_operator
 from kernelquarry.pipeline.sandbox import Report, Status
@@ -21,7 +21,6 @@ from kernelquarry.pipeline.schema.records import Purity
 
 from .task import Call, PlannedTrial, Task
 
-NEVER_LAUNCHED = "never launched: "  # evidence on a kernel that no call launched
 _EVIDENCE = 500  # characters
 # Evidence is published, so folders of this machine and addresses of this run are removed.
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+@-]+/)+")
@@ -85,8 +84,8 @@ def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list
     for name, grid in (launch for trial in launches for launch in trial):
         if exceeds_grid(grid):
             raise Rejected(Reason.DOES_NOT_RUN, f"{name} is launched on a grid of {grid}, the largest is {MAX_GRID}")
-    if idle := sorted(set(task.kernels) - set(names)):
-        raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"{NEVER_LAUNCHED}{', '.join(idle)}")
+    if task.training or not task.by_model:  # others may have kernels for other sizes
+        check_all_launched(task.kernels, names)
     operators = {_operator(name) for name in reply.operators}
     declared = {_operator(name) for name in task.extern_ops} if task.purity == Purity.MIXED else set()
     # Some operators have other names on a GPU.
@@ -96,6 +95,12 @@ def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list
     if kept and (task.purity == Purity.PURE or len(kept) == outputs):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"outputs {kept} are right although no kernel ran")
     return launches, names
+
+
+def check_all_launched(kernels: Collection[str], launched: Collection[str]) -> None:
+    """Raises: Rejected: a kernel was not launched."""
+    if idle := sorted(set(kernels).difference(launched)):
+        raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"never launched: {', '.join(idle)}")
 
 
 def check_compiled(reply: CompileReply, target: str) -> None:

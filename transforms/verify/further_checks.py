@@ -227,4 +227,4 @@ def _alternatives(own: Sequence[Workload], batch: _Batch) -> list[FurtherCall]:
 
 def _logs(batch: _Batch) -> list[str]:
     pairs = zip(batch.calls, batch.runs, strict=True)
-    return [launch for call, run in pairs if call.resized and run for launch in run.launch_log]
+    return [launch for call, run in pairs if call.resized and run and run.call for launch in run.launch_log]

@@ -93,7 +93,7 @@ def plan_given(
 def _larger_numbers(plan: Plan, tried: Sequence[Planner], numbers: Sequence[int]) -> Iterator[str]:
     """Integers that a launch gets, between which and those of verified calls lies a number of the text."""
     largest: dict[tuple[str, str], int] = {}
-    for launch in (launch for planner in tried for each in planner.plans for launch in each.launches):
+    for launch in (launch for planner in tried for each in planner.plans.values() for launch in each.launches):
         for name, value in launch.arguments.items():
             if type(value) is int:
                 largest[launch.kernel, name] = max(value, largest.get((launch.kernel, name), value))

@@ -1,4 +1,4 @@
-"""Compare a model's candidate on large calls with its trials, by plans: no kernel runs, and large sizes cost nothing.
+"""Compare a model's candidate on large calls with verified ones, by plans: no kernel runs, and sizes cost nothing.
 
 Forward is Python code, and could take another path for a large input. On a GPU, the kernels also run once on a grid too
 large to be resident at once, to check that they terminate.
@@ -6,16 +6,14 @@ large to be resident at once, to check that they terminate.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, replace
 
-from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import exceeds_grid
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
-from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import count_elements, large, set_each, square, wide
@@ -24,9 +22,9 @@ from .evidence import Rejected
 from .execution import FAILURES, trace
 from .paths import counts, path, way
 from .plan import Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
-from .plan.agreement import planned_calls
+from .plan.planner import Shaped
 from .reference_run import Reference
-from .task import Call, VerifySettings, input_specs, shapes_of
+from .task import Call, Task, VerifySettings, input_specs, shapes_of
 
 _FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
 _OPTIONS = "num_warps|num_stages|num_ctas|maxnreg"  # of the compiler
@@ -37,61 +35,65 @@ _MEDIUM = 499  # a size at which loops over it stay below the evaluator's limit
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
-@dataclass(frozen=True, slots=True)
-class LargerLaunches:
-    """The launches of forward in the trials, and for larger inputs, where no kernel ran."""
-
-    known: tuple[str, ...] = ()
-    larger: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
-
-    def unverified(self, ran: Iterable[str]) -> str:
-        """A flag that a kernel only gets for larger inputs, or another number where it had one; "" if there is none.
-
-        Args:
-            ran: launches of further calls, whose kernels ran.
-        """
-        verified = [*self.known, *ran]
-        known_flags, known_numbers = _flags(verified), _numbers(verified)
-        for workload, log in self.larger:
-            where = f"only for inputs {shapes_of(workload)} gives a kernel"
-            for flag in sorted(_flags(log) - known_flags):
-                return f"{where} {flag}"
-            for name, values in _numbers(log).items():
-                known = known_numbers.get(name, set())
-                if len(known) == 1 and values != known:
-                    return f"{where} {name} other than {min(known)}"
-        return ""
-
-
-def check_larger_calls(reference: Reference, snapshot: Any) -> LargerLaunches:
-    """Check that forward behaves on large calls as it does in the trials. Raises: Rejected.
-
-    A candidate without a plan passes; the check of plans says why there is none.
+def check_larger_calls(task: Task, planner: Planner, ran: Sequence[str]) -> None:
+    """Check that forward behaves on large calls as it does in verified ones. Raises: Rejected.
 
     Args:
-        snapshot: of the candidate's module, as its guest sent it.
+        planner: of the candidate, with the plans of the verified calls.
+        ran: launches of verified calls, of which some may have no plan.
     """
-    task = reference.task
-    larger = _larger_calls(task.workloads) if task.shape_general else []
-    if not larger:
-        return LargerLaunches()
-    trials = planned_calls(task, reference.trials)
-    first = reference.first_trials_of_calls()
+    larger, known = _larger_calls(task.workloads) if task.shape_general else [], planner.plans
+    if not larger or not known:
+        return
     try:
-        planner = Planner(Source(task.triton_code), snapshot)
-        known = [plan for index in first if (plan := _plan(planner, trials[index]))]
-        calls = [(plan, workload) for workload, even in larger if (plan := _plan_one(planner, workload, even))]
-    except (Raised, Unsupported, MalformedReply):
-        return LargerLaunches()
-    ways, tried = set(map(way, known)), _iterations(known)
-    for plan, workload in calls if known else ():
+        other = Planner(planner.evaluator.source, planner.snapshot)
+        calls = [(plan, workload) for workload, even in larger if (plan := _plan_one(other, workload, even))]
+    except Unsupported as error:
+        raise Rejected(Reason.OUTSIDE_LANGUAGE, f"no plan: the host code needs {error}") from error
+    ways, tried = set(map(way, known.values())), _iterations(known.values())
+    for plan, workload in calls:
         if way(plan) not in ways:
-            found = _divergence(path(plan), path(known[0]))
+            found = _divergence(path(plan), path(next(iter(known.values()))))
         elif not (found := _other_iterations(plan, tried)):
             continue
         raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
-    logs = tuple((workload, plan.launch_log()) for plan, workload in calls)
-    return LargerLaunches(tuple(launch for plan in known for launch in plan.launch_log()), logs)
+    verified = [(_sizes(call.inputs), plan.launch_log()) for call, plan in known.items()]
+    for plan, workload in calls:
+        if argument := _new_argument(plan.launch_log(), _sizes(workload.tensors), verified, ran):
+            raise Rejected(Reason.UNVERIFIED_PATH, f"only for inputs {shapes_of(workload)} gives a kernel {argument}")
+
+
+def _new_argument(
+    log: Sequence[str], sizes: _Sizes, verified: Sequence[tuple[_Sizes, Sequence[str]]], ran: Sequence[str]
+) -> str:
+    """A flag that no verified launch had, or another number where all had one; "" if there is none.
+
+    Numbers that are always one size of the inputs may differ.
+    """
+    logs = [*ran, *(launch for _, launches in verified for launch in launches)]
+    for flag in sorted(_flags(log) - _flags(logs)):
+        return flag
+    known = _numbers(logs)
+    for name, values in _numbers(log).items():
+        if len(before := known.get(name, set())) == 1 and values != before:
+            pairs = [(sizes, values), *((each, found[name]) for each, launches in verified
+                                        if name in (found := _numbers(launches)))]  # fmt: skip
+            if not any(all({str(of.get(size))} == numbers for of, numbers in pairs) for size in sizes):
+                return f"{name} other than {min(before)}"
+    return ""
+
+
+_Sizes = dict[tuple[int, str, int], int]
+
+
+def _sizes(inputs: Sequence[Shaped]) -> _Sizes:
+    """The size of each axis, and the elements from it on, by input, kind and axis."""
+    found: _Sizes = {}
+    for number, shape in enumerate(each.shape for each in inputs):
+        for axis, size in enumerate(shape):
+            found[number, "size", axis] = size
+            found[number, "elements", axis] = math.prod(shape[axis:])
+    return found
 
 
 def _plan_one(planner: Planner, *workloads: Workload | None) -> Plan | None:
@@ -121,7 +123,7 @@ def _larger_calls(workloads: Sequence[Workload]) -> list[tuple[Workload, Workloa
     return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in uniform)]
 
 
-def _iterations(known: Sequence[Plan]) -> dict[int, set[int]]:
+def _iterations(known: Iterable[Plan]) -> dict[int, set[int]]:
     """The numbers of iterations that each loop had in known calls, by its line."""
     tried: dict[int, set[int]] = {}
     for line, count in (each for plan in known for each in counts(plan)):

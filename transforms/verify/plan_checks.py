@@ -60,7 +60,7 @@ def narrow_claim(
     """
     task = reference.task
     calls = [*planned_calls(task, reference.trials), *(call for call, _ in further.planned_calls())]
-    planned = [call for call in calls if planner.has(call)]
+    planned = [call for call in calls if call in planner.plans]
     try:
         if planned != calls:  # the planner has seen a part of the others
             calls, planner = planned, Planner(Source(task.triton_code), reply.snapshot)

@@ -60,6 +60,7 @@ UNUSED = {
         "class Timer:\n    total: float = 0.0\n\n    def __enter__(self):\n        print()",
         ("Timer",),
     ),
+    "an attribute that needs a GPU": ("driver = triton.runtime.driver.active.utils", ("driver",)),
     "a program": ("import os\n\nif __name__ == '__main__':\n    os._exit(ModelNew()(None))", ()),
 }
 USED = {

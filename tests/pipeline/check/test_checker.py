@@ -91,20 +91,26 @@ def test_a_kernel_for_one_size_is_rejected_at_others(checker: Checker) -> None:
     assert "as-given" not in checker.check(SCALE, WRONG).note  # wrong at its own sizes, too
 
 
-LARGE = SCALE.replace("rows = 6", "rows = 1 << 40")
-
-
-def test_a_kernel_for_large_sizes_alone_decides_nothing_where_these_cannot_be_checked(checker: Checker) -> None:
+@pytest.mark.parametrize(
+    ("least", "columns", "headline"),
+    [
+        (1 << 20, 40, "VERIFIED pure"),
+        (1 << 20, 41, "REJECTED wrong_values: for inputs"),
+        (1 << 30, 41, "VERIFIED pure"),
+    ],
+)
+def test_a_kernel_for_large_sizes_is_tried_or_removed(
+    checker: Checker, least: int, columns: int, headline: str
+) -> None:
     large = KERNEL.replace("scale_relu", "for_large").partition("class ModelNew")[0]
-    launch = "for_large[grid](x, self.scale, out, n, 40, BLOCK=128)"
-    branch = f"        if x.numel() > 1 << 20:\n            {launch}\n        return out"
-    code = large + kernel("grid = (x.numel() // 128,)").replace("        return out", branch)
-    assert checker.check(SCALE, code).headline == "REJECTED kernel_unused: never launched: for_large"
-    verdict = checker.check(LARGE, code)
-    assert (
-        verdict.status is Status.UNJUDGED
-        and "never launched: for_large at sizes that can be checked" in verdict.evidence
-    )
+    launch = f"for_large[(x.numel() // 128,)](x, self.scale, out, n, {columns}, BLOCK=128)"
+    branch = f"        if x.numel() > {least}:\n            {launch}\n        return out"
+    verdict = checker.check(SCALE, large + kernel("pass").replace("        return out", branch))
+    assert verdict.headline.startswith(headline)
+    assert ("removed, since no verified call uses it: for_large" in verdict.narrowed) == (least == 1 << 30)
+
+
+LARGE = SCALE.replace("rows = 6", "rows = 1 << 40")
 
 
 def test_the_constructor_s_smaller_sizes_are_named(checker: Checker) -> None:

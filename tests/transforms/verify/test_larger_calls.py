@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 import torch
 
+from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
 from kernelquarry.pipeline.sandbox.jobs.trace import TraceReply
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.larger_calls import LargerLaunches, check_larger_calls, run_large
+from kernelquarry.transforms.verify.larger_calls import check_larger_calls, run_large
+from kernelquarry.transforms.verify.plan import PlannedCall, Planner
+from kernelquarry.transforms.verify.plan.agreement import planned_calls
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 
 
@@ -93,24 +96,36 @@ class ModelNew(torch.nn.Module):
 LAUNCH = "a[(triton.cdiv(n, 64),)](x, out, 16, False, BLOCK=64, num_warps=4)"
 
 
-def checked(body: str = LAUNCH, task: Task = TASK) -> LargerLaunches:
-    code = CODE.replace("{body}", body.replace("\n", "\n        "))
-    return check_larger_calls(reference(replace(task, triton_code=code)), SNAPSHOT)
+def check(body: str = LAUNCH, task: Task = TASK, ran: tuple[str, ...] = (), rows: int = 0) -> None:
+    """Check the candidate after its trials, and a call with so many rows."""
+    task = replace(task, triton_code=CODE.replace("{body}", body.replace("\n", "\n        ")))
+    planner = Planner(Source(task.triton_code), SNAPSHOT)
+    further = [PlannedCall(call.args, call.kwargs, call.tensors, alone=True) for call in (of_rows(rows),) if rows]
+    for call in (*planned_calls(task, plan(task)), *further):
+        planner.plan(call)
+    check_larger_calls(task, planner, ran)
 
 
 def test_the_path_of_the_trials_passes() -> None:
-    launches = checked()
-    assert launches.known and not launches.unverified(())
-    largest = max(workload.tensors[0].shape[0] for workload, _ in launches.larger)
-    assert largest * 8 > 1 << 24
+    check()
 
 
-@pytest.mark.parametrize(
-    "body", ["assert not is_large\n" + LAUNCH, LAUNCH.replace("64),)", "64), 1 + 70000 * is_large)")]
-)
+@pytest.mark.parametrize("body", ["assert not is_large\n", "if is_large: return out.view(3, 3)\n"])
 def test_a_large_call_may_raise(body: str) -> None:
-    launches = checked(body)
-    assert launches.larger and max(workload.tensors[0].shape[0] for workload, _ in launches.larger) < 1 << 18
+    check(body + LAUNCH)
+    check(LAUNCH.replace("64),)", "64), 1 + 70000 * is_large)"))
+
+
+def test_calls_have_sixteen_million_elements() -> None:
+    with pytest.raises(Rejected, match="goes another way"):
+        check(f"if n > 1 << 24: out.zero_()\n{LAUNCH}")
+
+
+def test_a_path_that_another_call_took_passes() -> None:
+    body = f"if n > 4096: out.zero_()\n{LAUNCH.replace('False', 'n > 4096')}"
+    with pytest.raises(Rejected, match="goes another way"):
+        check(body)
+    check(body, rows=600)
 
 
 LAYERS = f"""for layer in range(2):
@@ -121,10 +136,10 @@ LAYERS = f"""for layer in range(2):
 
 
 def test_loops_over_an_axis_and_layers_may_iterate_more_often() -> None:
-    assert len(checked(f"for row in range(len(x)):\n    {LAUNCH}").larger) > 0
-    assert len(checked(LAYERS).larger) > 0
+    check(f"for row in range(len(x)):\n    {LAUNCH}")
+    check(LAYERS)
     body = f"    {LAUNCH}\n    step += 1\n    if step == 7: continue\n"
-    assert len(checked(f"step = 0\nwhile step < len(x):\n{body}else:\n    out.zero_()").larger) > 0
+    check(f"step = 0\nwhile step < len(x):\n{body}else:\n    out.zero_()")
 
 
 @pytest.mark.parametrize(
@@ -133,14 +148,14 @@ def test_loops_over_an_axis_and_layers_may_iterate_more_often() -> None:
 )
 def test_a_loop_that_always_had_one_number_of_iterations_keeps_it(count: str, divergence: str) -> None:
     with pytest.raises(Rejected) as raised:
-        checked(f"for again in range({count}):\n    {LAUNCH}")
+        check(f"for again in range({count}):\n    {LAUNCH}")
     assert divergence in raised.value.evidence
 
 
 @pytest.mark.parametrize("other", [LAUNCH.replace("a[", "b["), "out.fill_(2.0); " + LAUNCH, "break", "continue"])
 def test_iterations_of_a_loop_go_known_ways(other: str) -> None:
     with pytest.raises(Rejected, match="goes another way"):
-        checked(LAYERS.replace("if row:", f"if row == 97: {other}\n        if row:"))
+        check(LAYERS.replace("if row:", f"if row == 97: {other}\n        if row:"))
 
 
 @pytest.mark.parametrize(
@@ -156,27 +171,37 @@ def test_iterations_of_a_loop_go_known_ways(other: str) -> None:
 )
 def test_another_path_is_rejected(then: str, divergence: str) -> None:
     with pytest.raises(Rejected) as raised:
-        checked(f"if is_large: {then}\n{LAUNCH}")
+        check(f"if is_large: {then}\n{LAUNCH}")
     assert raised.value.reason is Reason.UNVERIFIED_PATH and divergence in raised.value.evidence
 
 
 def test_a_flag_of_large_calls_alone_is_unverified() -> None:
-    launches = checked(LAUNCH.replace("False", "is_large"))
-    assert launches.unverified(()).endswith("gives a kernel a WRONG=True")
-    assert not launches.unverified(["a[1, 1, 1](WRONG=True)"])
+    body = LAUNCH.replace("False", "is_large")
+    with pytest.raises(Rejected, match="gives a kernel a WRONG=True"):
+        check(body)
+    check(body, ran=("a[1, 1, 1](WRONG=True)",))
 
 
 @pytest.mark.parametrize("number", ["17", "1e-05", "-1"])
 def test_a_number_that_only_large_calls_change_is_unverified(number: str) -> None:
-    launches = checked(LAUNCH.replace("16", f"{number} if is_large else 16"))
-    assert launches.unverified(()).endswith("gives a kernel a n other than 16")
-    assert not launches.unverified(["a[1, 1, 1](n=3)"])
-    assert not checked(LAUNCH.replace("num_warps=4", "num_warps=8 if is_large else 4")).unverified(())
+    body = LAUNCH.replace("16", f"{number} if is_large else 16")
+    with pytest.raises(Rejected, match="gives a kernel a n other than 16"):
+        check(body)
+    check(body, ran=("a[1, 1, 1](n=3)",))
+    check(LAUNCH.replace("num_warps=4", "num_warps=8 if is_large else 4"))
 
 
-def test_a_candidate_without_a_plan_or_of_one_shape_is_not_compared() -> None:
-    assert checked("x.item()") == LargerLaunches()
-    assert checked("if is_large: out.zero_()\n" + LAUNCH, replace(TASK, shape_general=False)) == LargerLaunches()
+def test_a_number_that_is_a_size_may_grow() -> None:
+    other = "b[(1,)](x, out, {}, False, BLOCK=64)"
+    body = f"if n > 4096: {other}\nelse: {LAUNCH}"
+    check(body.format("len(x)"), rows=600)
+    check(body.format("n"), rows=600)
+    with pytest.raises(Rejected, match="gives a kernel b n other than 600"):
+        check(body.format("len(x) - is_large"), rows=600)
+
+
+def test_a_candidate_of_one_shape_is_not_compared() -> None:
+    check("if is_large: out.zero_()\n" + LAUNCH, replace(TASK, shape_general=False))
 
 
 def run(sandbox: Double, task: Task = TASK) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -58,13 +58,9 @@ class Planner:
         return self._plans[call]
 
     @property
-    def plans(self) -> Sequence[Plan]:
+    def plans(self) -> Mapping[PlannedCall, Plan]:
         """All plans so far."""
-        return [*self._plans.values()]
-
-    def has(self, call: PlannedCall) -> bool:
-        """True if the call was planned."""
-        return call in self._plans
+        return self._plans
 
     def _plan(self, call: PlannedCall) -> Plan:
         inputs = [_input(each, call.strided) for each in call.inputs]
