@@ -87,7 +87,9 @@ def plan_given(
         ratio = max(_ratio(own.inputs, small.call.inputs), _state(planner) / max(1, _state(tried[0])))
         if _sets_options(code, untried, planner, own) or _holds_so(code, untried, tried[0], small, ratio):
             untried = []
-    return replace(found, untried=_described(*untried[0])) if untried else found
+    if untried:
+        return replace(found, untried=_described(*untried[0]))
+    return replace(found, note=found.note or next(_new_numbers(planner, tried), ""))
 
 
 def _larger_numbers(plan: Plan, tried: Sequence[Planner], numbers: Sequence[int]) -> Iterator[str]:
@@ -200,6 +202,24 @@ def _untried(planner: Planner, tried: Sequence[Planner]) -> Iterator[Side]:
         for side in sides - known:
             assert isinstance(node, ast.expr | ast.stmt)
             yield node, side
+
+
+def _new_numbers(planner: Planner, tried: Sequence[Planner]) -> Iterator[str]:
+    """Numbers that were the same in all verified calls, though their parts were not, and are others now."""
+    for node, values in planner.evaluator.numbers.items():
+        known = _numbers(node, tried)
+        if len(known) == 1 and not values <= known and any(len(_numbers(each, tried)) > 1 for each in _parts(node)):
+            assert isinstance(node, ast.expr)
+            text, new = ast.unparse(node)[:_SHOWN], min(values - known)
+            yield f"line {node.lineno}: {text} is {new} in the call of the file, and was {min(known)} in verified ones"
+
+
+def _numbers(node: ast.AST, tried: Sequence[Planner]) -> set[int | float]:
+    return set[int | float]().union(*(each.evaluator.numbers.get(node, ()) for each in tried))
+
+
+def _parts(node: ast.AST) -> Iterator[ast.AST]:
+    return (each for each in ast.walk(node) if each is not node)
 
 
 def _described(node: ast.expr | ast.stmt, side: bool) -> str:

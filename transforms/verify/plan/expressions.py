@@ -37,6 +37,7 @@ from .values import (
 )
 
 _MAX_STEPS, _MAX_STEPS_OF_ALL = 100_000, 600_000  # of one call, of all calls of a candidate
+_NUMBERS = 4  # values of an expression that are noted
 _ITEMS_OF_STEP = 8  # items of a new list or text that count as one step
 BINARY: Mapping[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
@@ -56,7 +57,8 @@ class Expressions(ABC):
 
     `called` are the functions that were called. `evaluated` are statements, and expressions that stand for a branch.
     `sides` are the truth values that each condition had: also, for `min` and `max` of numbers, whether the first was
-    chosen, and for a quotient that is rounded down, whether it was not 0. All are those of all calls so far.
+    chosen, and for a quotient that is rounded down, whether it was not 0. `numbers` are the first values of each
+    expression that is a number. All are those of all calls so far.
     """
 
     source: Source
@@ -67,6 +69,7 @@ class Expressions(ABC):
         self.called: set[ast.AST] = set()
         self.evaluated: set[ast.AST] = set()
         self.sides: dict[ast.AST, set[bool]] = {}
+        self.numbers: dict[ast.AST, set[int | float]] = {}
         self._kept: dict[int, Any] = {}  # lists, dicts and what holds them that outlive a call, by id
         self._steps = self._steps_of_all = 0
         self.iteration = Iteration(0)  # that is being evaluated; at first the call as a whole
@@ -203,7 +206,15 @@ class Expressions(ABC):
         raise Unsupported(f"a loop over a {type(value).__name__}")
 
     def expression(self, node: ast.expr, scope: Scope) -> Any:
-        """The value of an expression. Raises: Raised, Unsupported."""
+        """The value of an expression, noted if it is a number. Raises: Raised, Unsupported."""
+        value = self._evaluate(node, scope)
+        if isinstance(value, int | float):
+            known = self.numbers.setdefault(node, set())
+            if len(known) < _NUMBERS:
+                known.add(value)
+        return value
+
+    def _evaluate(self, node: ast.expr, scope: Scope) -> Any:
         self.count()
         match node:
             case ast.Constant():
