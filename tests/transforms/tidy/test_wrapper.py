@@ -128,8 +128,8 @@ def inputs(number: int) -> list[tuple[Source, str]]:
         ("x, n, y", [{"tensor": 0}, 3, {"tensor": 1}], {}, ["x", "y"]),
         ("xs", [[{"tensor": 0}, [{"tensor": 1}]]], {}, ["xs[0]", "xs[1][0]"]),
         ("xs", [{"a": {"tensor": 0}, "b": {"tensor": 1}}], {}, ["xs['a']", "xs['b']"]),
-        ("x, *more, **named", [{"tensor": 0}, 1, {"tensor": 1}], {}, ["x", "more[1]"]),
-        ("x, **named", [{"tensor": 0}], {"k": {"tensor": 1}}, ["x", "named['k']"]),
+        ("x, *more, **named", [{"tensor": 0}, 1, {"tensor": 1}], {}, ["x", "more_1"]),
+        ("x, **named", [{"tensor": 0}], {"k": {"tensor": 1}}, ["x", "k"]),
     ],
 )
 def test_inputs_are_expressions_of_the_arguments_of_forward(

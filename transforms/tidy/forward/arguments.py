@@ -38,13 +38,36 @@ def signature(lowered: Lowered) -> ast.arguments:
         NotTidied: torch defines it, and the workload has arguments other than tensors.
     """
     found = forward_of(lowered.probed.python_code)
-    if found is not None:
-        return found.args
     workload = lowered.probed.workloads[0]
+    if found is not None:
+        return _named(found.args, workload)
     names = [re.sub(r"\W", "_", spec.name) or f"x{i}" for i, spec in enumerate(workload.tensors)]
     if json.loads(workload.args) != [{"tensor": i} for i in range(len(names))] or json.loads(workload.kwargs):
         raise NotTidied("a forward of torch's own with other arguments than tensors")
     return ast.arguments([], [ast.arg("self"), *map(ast.arg, names)], None, [], [], None, [])
+
+
+def _named(taken: ast.arguments, workload: Workload) -> ast.arguments:
+    """Name the arguments that a call passes as `*args` and `**kwargs`, and take no others."""
+    positional = [*taken.posonlyargs, *taken.args]
+    known = {each.arg for each in [*positional, *taken.kwonlyargs]}
+    passed = len(json.loads(workload.args)) + 1 - len(positional)
+    if taken.vararg is None or (passed > 0 and taken.defaults):
+        rest = []
+    else:
+        names = [taken.vararg.arg] if passed == 1 else [f"{taken.vararg.arg}_{i}" for i in range(passed)]
+        rest = [ast.arg(unused_name(name, known)) for name in names]
+    more = [name for name in json.loads(workload.kwargs) if name not in known and name.isidentifier()]
+    keeps = taken.vararg if passed > 0 and taken.defaults else None
+    return ast.arguments(
+        taken.posonlyargs,
+        [*taken.args, *rest],
+        keeps,
+        [*taken.kwonlyargs, *map(ast.arg, more if taken.kwarg is not None else ())],
+        [*taken.kw_defaults, *([None] * len(more) if taken.kwarg is not None else [])],
+        None,
+        taken.defaults,
+    )
 
 
 def arguments(lowered: Lowered, forward: ast.arguments) -> dict[str, Argument]:
