@@ -143,6 +143,12 @@ def _register_constants(entry: ast.ClassDef, names: Mapping[str, str]) -> dict[s
     """
     renamed: dict[str, str] = {}
     for name, expression in names.items():
+        if name.isidentifier() and (assigned := _assigned_once(entry, name)) is not None:
+            value = ast.unparse(assigned.value)
+            (registered,) = parse_python.parse(f"self.register_buffer({name!r}, {value}, persistent=False)").body
+            body = _constructor(entry).body
+            body[body.index(assigned)] = registered
+            continue
         if name.isidentifier():
             added = f"self.register_buffer({name!r}, vars(self).pop({name!r}), persistent=False)"
         else:
@@ -154,6 +160,16 @@ def _register_constants(entry: ast.ClassDef, names: Mapping[str, str]) -> dict[s
             added = f"self.register_buffer({buffer!r}, {expression}, persistent=False)"
         _constructor(entry).body += parse_python.parse(added).body
     return renamed
+
+
+def _assigned_once(entry: ast.ClassDef, name: str) -> ast.Assign | None:
+    """The statement of the constructor that sets an attribute, if nothing else in the class names the attribute."""
+    uses = [node for node in ast.walk(entry) if name in (getattr(node, "attr", ""), getattr(node, "value", ""))]
+    for node in _constructor(entry).body:
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name("self")) as target]) if uses == [target]:
+                return node
+    return None
 
 
 def _constructor(entry: ast.ClassDef) -> ast.FunctionDef:

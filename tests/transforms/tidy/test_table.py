@@ -51,7 +51,7 @@ def test_a_tensor_in_a_plain_attribute_becomes_a_buffer(sandbox: Sandbox) -> Non
     tidied = tidy(lowered.record)
     assert isinstance(tidied, Kept)
     lines = [line.strip() for line in tidied.record.triton_code.splitlines()]
-    assert lines.count('self.register_buffer("scale", vars(self).pop("scale"), persistent=False)') == 1
+    assert len([line for line in lines if line.startswith('self.register_buffer("scale", torch.')]) == 1
 
 
 def check_text(candidate: Candidate, lowered: Lowered) -> None:
