@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
@@ -30,17 +29,13 @@ def for_inference(code: str) -> str:
         last = made[-1].body[-1]
         if isinstance(last, ast.Return) or made[-1].body[0].lineno == made[-1].lineno:
             return code
-        return _inserted(lines, last.end_lineno or last.lineno, [_indentation(lines, made[-1].body[0]) + _LINE])
+        return _inserted(lines, last.end_lineno or last.lineno, [" " * made[-1].body[0].col_offset + _LINE])
     docstring = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     after = (body[0].end_lineno or 0) if docstring else min(_first_line(node) for node in body) - 1
-    pad = _indentation(lines, body[0])
+    pad = " " * body[0].col_offset
     method = ["def __init__(self, *args, **kwargs):\n", "    super().__init__(*args, **kwargs)\n", f"    {_LINE}"]
     space = ["\n"] if docstring else []
     return _inserted(lines, after, [*space, *(pad + line for line in method), *([] if docstring else ["\n"])])
-
-
-def _indentation(lines: Sequence[str], node: ast.stmt) -> str:
-    return lines[node.lineno - 1][: node.col_offset]
 
 
 def _first_line(node: ast.stmt) -> int:

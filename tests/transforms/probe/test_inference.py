@@ -83,9 +83,3 @@ def test_the_constructor_ends_training(about: str) -> None:
 )
 def test_code_that_stays_as_it_is(code: str) -> None:
     assert for_inference(code) == code
-
-
-def test_a_constructor_that_is_indented_by_tabs() -> None:
-    code = textwrap.dedent(CASES["a constructor"]).replace("    ", "\t")
-    assert "\t\tself.eval()" in for_inference(code)
-    compile(for_inference(code), "tabs", "exec")

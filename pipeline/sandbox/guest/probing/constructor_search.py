@@ -91,7 +91,7 @@ class Constructor:
         if failure is not None:  # some override train() with required arguments
             for child in module.modules():
                 child.training = False
-        if not callable(module.modules) or not isinstance(module.state_dict(), dict):
+        if not callable(module.modules) or not isinstance(module.state_dict(keep_vars=True), dict):
             raise TypeError("the module hides a method of nn.Module")
         return module
 
