@@ -50,7 +50,7 @@ def read_observation(call: ObservedCall | None, tensors: Tensors, prefix: str) -
     """
     if call is None:
         raise MalformedReply(f"no call {prefix}")
-    outputs = [_tensor(tensors, f"{prefix}.output.{i}") for i in range(len(call.strides))]
+    outputs = [require_tensor(tensors, f"{prefix}.output.{i}") for i in range(len(call.strides))]
     if len(call.shares) != len(outputs) or any(len(n) != t.ndim for n, t in zip(call.strides, outputs, strict=True)):
         raise MalformedReply("the description does not fit the outputs")
     inputs = len(call.mutated)
@@ -59,8 +59,8 @@ def read_observation(call: ObservedCall | None, tensors: Tensors, prefix: str) -
         outputs=tuple(outputs),
         strides=call.strides,
         shares=call.shares,
-        mutated={index: _tensor(tensors, f"{prefix}.mutated.{i}") for i, index in enumerate(call.mutated)},
-        changed={name: _tensor(tensors, f"{prefix}.mutated.{i}") for i, name in enumerate(call.changed, inputs)},
+        mutated={index: require_tensor(tensors, f"{prefix}.mutated.{i}") for i, index in enumerate(call.mutated)},
+        changed={name: require_tensor(tensors, f"{prefix}.mutated.{i}") for i, name in enumerate(call.changed, inputs)},
         trained=call.trained,
     )
 
@@ -72,7 +72,8 @@ def expect(value: Any, kind: type) -> Any:
     return value
 
 
-def _tensor(tensors: Tensors, name: str) -> torch.Tensor:
+def require_tensor(tensors: Tensors, name: str) -> torch.Tensor:
+    """The tensor of that name. Raises: MalformedReply: there is none."""
     if name not in tensors:
         raise MalformedReply(f"no tensor {name}")
     return tensors[name]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
-from kernelquarry.pipeline.sandbox.executor.program import Kernel, Program, View, read_kernels, read_program
+from kernelquarry.pipeline.sandbox.executor.program import Kernel, Program, read_kernels, read_program
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus
 from kernelquarry.pipeline.sandbox.jobs.calls import ObservedCall
 from kernelquarry.pipeline.sandbox.jobs.codegen import ENTRY
@@ -227,23 +227,6 @@ def _shares(program: Program) -> list[str]:
         owners |= {view.storage: f"{kind} {name.partition('.')[2]}" for name, view in named}
     shares: list[str] = []
     for index, view in enumerate(program.outputs):
-        before = (f"output {other}" for other in range(index) if _overlap(view, program.outputs[other]))
-        shares.append("" if _is_empty(view) else owners.get(view.storage) or next(before, ""))
+        before = (f"output {other}" for other in range(index) if view.overlaps(program.outputs[other]))
+        shares.append("" if view.is_empty else owners.get(view.storage) or next(before, ""))
     return shares
-
-
-def _overlap(left: View, right: View) -> bool:
-    """True if the byte ranges of two views overlap."""
-    if left.storage != right.storage or _is_empty(left) or _is_empty(right):
-        return False
-    (first, end), (other, its_end) = map(_extent, (left, right))
-    return first < its_end and other < end
-
-
-def _extent(view: View) -> tuple[int, int]:
-    last = sum((size - 1) * stride for size, stride in zip(view.shape, view.strides, strict=True))
-    return view.offset * view.dtype.itemsize, (view.offset + last + 1) * view.dtype.itemsize
-
-
-def _is_empty(view: View) -> bool:
-    return 0 in view.shape

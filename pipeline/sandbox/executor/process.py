@@ -16,13 +16,13 @@ from torch import Tensor
 
 from kernelquarry.pipeline.sandbox import protocol
 from kernelquarry.pipeline.sandbox.cuda import Fault
-from kernelquarry.pipeline.sandbox.observation import MalformedReply
+from kernelquarry.pipeline.sandbox.observation import MalformedReply, require_tensor
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 
 from .gpu_kernels import Gpu
 from .guarded_buffers import Arena
 from .program import Program
-from .replay_program import Device, load, replay, require_tensor
+from .replay_program import Device, load, replay
 from .slope import slope
 
 _MESSAGE = 1 << 16

@@ -40,6 +40,23 @@ class View:
     strides: tuple[int, ...]
     offset: int
 
+    @property
+    def is_empty(self) -> bool:
+        return 0 in self.shape
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The first of its bytes in the storage, and the one behind the last."""
+        last = sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
+        return self.offset * self.dtype.itemsize, (self.offset + last + 1) * self.dtype.itemsize
+
+    def overlaps(self, other: View) -> bool:
+        """True if the byte ranges of the views overlap."""
+        if self.storage != other.storage or self.is_empty or other.is_empty:
+            return False
+        (first, end), (its_first, its_end) = self.extent, other.extent
+        return first < its_end and its_first < end
+
 
 @dataclass(frozen=True, slots=True)
 class Pointer:

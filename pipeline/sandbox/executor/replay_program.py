@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from kernelquarry.pipeline.sandbox.cuda import Argument, Fault
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
+from kernelquarry.pipeline.sandbox.observation import expect
 from kernelquarry.pipeline.sandbox.tensor_map import MAP
 
 from .guarded_buffers import Arena
@@ -49,13 +49,6 @@ def load(
     programs = [read_program(claim, len(kernels)) for claim in expect(request["programs"], list)]
     device.load(kernels, {name.removeprefix("binary."): t for name, t in tensors.items() if name.startswith("binary.")})
     return kernels, programs
-
-
-def require_tensor(tensors: Mapping[str, Tensor], name: str) -> Tensor:
-    """The tensor of that name. Raises `MalformedReply` if there is none."""
-    if name not in tensors:
-        raise MalformedReply(f"no tensor {name}")
-    return tensors[name]
 
 
 def replay(

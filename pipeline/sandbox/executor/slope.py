@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
+from kernelquarry.pipeline.sandbox.observation import require_tensor
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.sandbox.timing_inputs import draw_timing_inputs
 
 from .guarded_buffers import Arena
 from .program import Program
-from .replay_program import Device, fill, load, require_tensor, steps
+from .replay_program import Device, fill, load, steps
 
 _WARM = 3  # calls before the measurement
 _LONG_S = 0.1  # seconds that the shorter run of calls may take

@@ -95,8 +95,8 @@ class Plan:
         found: list[str] = []
         for index, view in enumerate(self.outputs):
             origin = self.storages[view.storage].origin if _is_named(self.storages[view.storage]) else ""
-            earlier = (f"output {other}" for other in range(index) if _overlap(view, self.outputs[other]))
-            found.append("" if 0 in view.shape else origin or next(earlier, ""))
+            earlier = (f"output {other}" for other in range(index) if view.overlaps(self.outputs[other]))
+            found.append("" if view.is_empty else origin or next(earlier, ""))
         return tuple(found)
 
 
@@ -121,16 +121,3 @@ def _written(value: Any, names: dict[int, str], storages: Sequence[Storage]) -> 
     if isinstance(value, tuple | list):
         return f"[{', '.join(_written(each, names, storages) for each in value)}]"
     return str(value)
-
-
-def _overlap(left: View, right: View) -> bool:
-    """True if the byte ranges of two views overlap."""
-    if left.storage != right.storage or 0 in left.shape or 0 in right.shape:
-        return False
-    (first, end), (other, its_end) = map(_extent, (left, right))
-    return first < its_end and other < end
-
-
-def _extent(view: View) -> tuple[int, int]:
-    last = sum((size - 1) * stride for size, stride in zip(view.shape, view.strides, strict=True))
-    return view.offset * view.dtype.itemsize, (view.offset + last + 1) * view.dtype.itemsize

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.pipeline.sandbox.guest.lib.pytree import fill, tensors_of
 
 from .evaluator import Evaluator
 from .launch_plan import DescribedView, Iteration, Launch, Plan
 from .names import PROCESSORS
-from .recording import Recording, is_on_host, tensors_of
+from .recording import Recording, is_on_host
 from .snapshot import Snapshot
 from .values import Descriptor, Function, Kernel, Raised, Record, Unsupported
 
@@ -78,7 +79,7 @@ class Planner:
         evaluator.position = lambda: len(recording.steps)
         if call.alone:
             evaluator.forget_selections()
-        args, kwargs = _fill(json.loads(call.args), inputs), _fill(json.loads(call.kwargs), inputs)
+        args, kwargs = (fill(json.loads(tree), inputs) for tree in (call.args, call.kwargs))
         outputs: list[Tensor] = []
         try:
             with torch.no_grad(), recording:
@@ -142,15 +143,6 @@ def _input(spec: Shaped, strided: bool) -> Tensor:
     buffer = torch.empty([size + 1 for size in sizes] or [2], dtype=dtype, device="meta")
     view = buffer[tuple(slice(1, None) for _ in sizes)] if sizes else buffer[1]
     return view.mT if len(sizes) > 1 else view
-
-
-def _fill(tree: Any, tensors: Sequence[Tensor]) -> Any:
-    """The arguments that a workload's tree describes: `{"tensor": i}` stands for `tensors[i]`."""
-    if isinstance(tree, dict):
-        if tree.keys() == {"tensor"}:
-            return tensors[tree["tensor"]]
-        return {key: _fill(value, tensors) for key, value in tree.items()}
-    return [_fill(value, tensors) for value in tree] if isinstance(tree, list) else tree
 
 
 def _flatten(value: Any, tensors: list[Tensor]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch._prims_common import is_non_overlapping_and_dense_or_false
 from kernelquarry.filters.language import tables
 from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill, View
 from kernelquarry.pipeline.sandbox.guest.lib.dispatch_mode import DispatchMode
+from kernelquarry.pipeline.sandbox.guest.lib.pytree import tensors_of
 from kernelquarry.pipeline.sandbox.operator_kinds import COPY, FREE, INITIALISE
 
 from .launch_plan import Operator, Step, Storage
@@ -101,17 +102,6 @@ def _like(tensor: Tensor, made: Tensor) -> Tensor:
     if made.stride() == tensor.stride() or not is_non_overlapping_and_dense_or_false(tensor):
         return made
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=made.dtype, device="meta")
-
-
-def tensors_of(value: Any) -> Iterator[Tensor]:
-    """The tensors in arguments or in a result."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from tensors_of(each)
-    elif isinstance(value, dict):
-        yield from tensors_of(list(value.values()))
 
 
 def is_on_host(tensor: Tensor) -> bool:

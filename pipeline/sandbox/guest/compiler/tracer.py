@@ -18,7 +18,7 @@ contents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -30,6 +30,7 @@ from kernelquarry.pipeline.sandbox.operator_kinds import ALLOCATE, COPY, INITIAL
 from kernelquarry.pipeline.sandbox.tensor_map import MAP
 
 from ..candidate.op_census import Watch
+from ..lib.pytree import tensors_of
 from .compile_only_driver import Launch, beyond_a_grid, flat, scratch_bytes
 from .deferral import deferral
 
@@ -103,13 +104,13 @@ class Tracer(Watch):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         operator = func._schema.name.removeprefix("aten::")
-        known = [tensor for tensor in _tensors((args, kwargs or {})) if self._knows(tensor)]
+        known = [tensor for tensor in tensors_of((args, kwargs or {})) if self._knows(tensor)]
         plain = operator in ALLOCATE | INITIALISE | VIEW | COPY | _JOIN | {"_to_copy"}
         if known and not plain:
             raise Untraceable(f"runs {operator} on values")
         result = super().__torch_dispatch__(func, types, args, kwargs)
         if operator not in VIEW or operator == "lift_fresh":
-            for tensor in _tensors(result):
+            for tensor in tensors_of(result):
                 self._on_gpu[tensor.untyped_storage()._cdata] = tensor.untyped_storage()
         if operator in INITIALISE:
             self._fill(operator, result, args)
@@ -211,13 +212,3 @@ class Tracer(Watch):
             self._kept.append(storage)
             self.storages.append({"bytes": storage.nbytes(), "origin": origin})
         return self._numbers[storage._cdata]
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))

@@ -26,7 +26,7 @@ from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
 from ..candidate import fake_cuda
 from ..lib.load_source import load_source
 from ..lib.on_meta import OnMeta
-from ..lib.pytree import fill
+from ..lib.pytree import fill, tensors_of
 from ..probing import module_facts
 from ..probing.guarded_call import Failure, attempt, seed
 from ..probing.observed_calls import NotRepresentable, source_of
@@ -172,7 +172,7 @@ class _Problem:
         state = {name: value.clone() for name, value in self._state().items()}
         seed(2)
         second = self.call()
-        ones, others = _tensors_of(first), _tensors_of(second)
+        ones, others = list(tensors_of(first)), list(tensors_of(second))
         if not ones:
             raise _Unfit("forward returns no tensor")
         changed = {name for name, value in self._state().items() if not _same(value, state[name])}
@@ -286,15 +286,8 @@ def _is_own(value: Any, module: ModuleType) -> bool:
     return isinstance(value, type) and issubclass(value, nn.Module) and value.__module__ == module.__name__
 
 
-def _tensors_of(result: Any) -> list[Tensor]:
-    if isinstance(result, Tensor):
-        return [result.clone()]
-    items = result.values() if isinstance(result, dict) else result if isinstance(result, list | tuple) else ()
-    return [tensor for item in items for tensor in _tensors_of(item)]
-
-
 def _is_finite(result: Any) -> bool:
-    return all(bool(value.isfinite().all()) for value in _tensors_of(result))
+    return all(bool(value.isfinite().all()) for value in tensors_of(result))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import SymInt, Tensor
@@ -37,3 +37,14 @@ def flatten(value: Any, tensors: list[Tensor]) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return {"value": value}
     raise TypeError(f"a result of type {type(value).__name__}")
+
+
+def tensors_of(value: Any) -> Iterator[Tensor]:
+    """The tensors in arguments or in a result."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from tensors_of(each)
+    elif isinstance(value, dict):
+        yield from tensors_of(list(value.values()))

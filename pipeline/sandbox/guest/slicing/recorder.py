@@ -32,7 +32,6 @@ _INFIX = {
 _REVERSED = {"__rsub__": "-", "__rdiv__": "/", "__rtruediv__": "/", "__rpow__": "**", "__radd__": "+", "__rmul__": "*",
              "__rmatmul__": "@"}  # fmt: skip
 _ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
-_FUNCTIONS_OF_TORCH = frozenset({"relu", "sigmoid", "tanh", "softmax"})  # also functions of `torch` itself
 
 
 class Recorder(TorchFunctionMode):
