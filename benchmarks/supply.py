@@ -5,6 +5,7 @@ python benchmarks/supply.py out/tiny+slices --record   # records them
 python benchmarks/supply.py RUN --gpus 4               # of a run that four GPUs executed, counts their hours too
 
 supply.tiny_slices, supply.default_slices    pairs of the corpus `tiny+slices` or `default+slices`
+supply.pairs, supply.modules_wide    pairs of the corpus `wide+slices`; its modules that run and copy no other
 supply.stack       pairs of shards of The Stack; of such a run, no other figure is recorded
 supply.small       share of the pairs that have one kernel of at most 700 tokens
 supply.pure        share of the pairs that Triton alone computes
@@ -30,7 +31,7 @@ from kernelquarry.pipeline.run.run import claimed, stage_directory
 from kernelquarry.pipeline.run.stage_directory import MANIFEST
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.arrow import read_records
-from kernelquarry.pipeline.schema.records import Pair, Purity, Tier
+from kernelquarry.pipeline.schema.records import Pair, Probed, Purity, Tier
 from kernelquarry.recipes.train.schedule import kind_of
 
 SHARDS = ".parquet"
@@ -46,8 +47,14 @@ class Supply:
     notes: dict[str, str]
 
 
-def supply(pairs: Sequence[Pair], core_s: dict[str, float], corpus: str, gpu_s: float = 0.0) -> Supply:
-    """The figures of pairs that cost so many core seconds, by stage, and held GPUs for so many seconds."""
+def supply(
+    pairs: Sequence[Pair], core_s: dict[str, float], corpus: str, gpu_s: float = 0.0, modules: int = 0
+) -> Supply:
+    """The figures of pairs that cost so many core seconds, by stage, and held GPUs for so many seconds.
+
+    Args:
+        modules: mined ones that run and copy no other.
+    """
     small = [pair for pair in pairs if pair.measures.kernels == 1 and pair.measures.tokens <= MOST_TOKENS]
     pure = [pair for pair in pairs if pair.purity is Purity.PURE]
     executed = [pair for pair in pairs if Tier.EXECUTED in pair.verdict.tiers]
@@ -79,6 +86,10 @@ def supply(pairs: Sequence[Pair], core_s: dict[str, float], corpus: str, gpu_s: 
         costs = f"{sum(core_s.values()) / len(pairs):.2f} core seconds a pair: {notes['core_s_pair']}"
         return Supply({"stack": len(pairs)}, {"stack": f"{len(small)} small, {len(executed)} executed; {costs}"})
     base = corpus.removesuffix(SLICES)
+    if base != corpus and base == "wide":
+        values |= {"pairs": len(pairs), "modules_wide": modules}
+        notes |= {"pairs": f"{kinds['slices']} slices, by aten operators (5: or more): {by_size}"}
+        notes |= {"modules_wide": f"mined modules of {corpus} that run and copy no other"}
     if base != corpus and base in ("tiny", "default"):
         values[f"{base}_slices"] = len(pairs)
         notes[f"{base}_slices"] = f"{kinds['slices']} slices, by aten operators (5: or more): {by_size}"
@@ -92,7 +103,10 @@ def measure(root: Path, gpus: int = 0) -> Supply:
     core_s = {name: manifest.core_s for name, manifest in manifests.items()}
     gpu_s = gpus * manifests["verify"].seconds if gpus else 0.0
     shards = stage_directory(root, named("split")).kept
-    return supply([pair for shard in shards for pair in read_records(shard, Pair)], core_s, claimed(root), gpu_s)
+    pairs = [pair for shard in shards for pair in read_records(shard, Pair)]
+    distinct = stage_directory(root, named("deduplicate")).kept
+    modules = sum(not probed.module.slice_of for shard in distinct for probed in read_records(shard, Probed))
+    return supply(pairs, core_s, claimed(root), gpu_s, modules)
 
 
 def main() -> None:

@@ -32,6 +32,7 @@ TEMPLATE = Path(__file__).parent / "templates" / "report.html.j2"
 T = TypeVar("T")
 
 ROWS_PER_CHUNK = 20  # bodies of rows that are unpacked together
+ROWS_SHOWN = 3_000  # of the pairs, and of the rejected candidates: more make a page that browsers open slowly
 EXAMPLES_SHOWN = 5  # dropped records per reason
 EVIDENCE_SHOWN = 600  # characters
 
@@ -47,7 +48,7 @@ def render_report(
     rejected: Sequence[Rejection] = (),
     dataset: str = "out/tiny/dataset",
 ) -> str:
-    """The page, with every row. It does not depend on the order of the records.
+    """The page, with up to `ROWS_SHOWN` rows. It does not depend on the order of the records.
 
     `benchmarks`: descriptions of the benchmarks that modules were compared with. `removed`: modules that overlap one.
     `dataset`: the folder that the commands on the page name.
@@ -55,7 +56,8 @@ def render_report(
     example = choose_example(pairs)
     others = sorted((pair for pair in pairs if pair is not example), key=lambda pair: pair.id)
     first = [example] if example is not None else []
-    rows = [*first, *others, *sorted(rejected, key=lambda row: row.id)]
+    refused = sorted(rejected, key=lambda row: row.id)
+    rows = [*first, *sample(others, ROWS_SHOWN), *sample(refused, ROWS_SHOWN)]
     return render(
         TEMPLATE,
         corpus=corpus,

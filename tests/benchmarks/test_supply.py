@@ -22,6 +22,8 @@ def test_small_pure_and_cost() -> None:
     assert found.values == pytest.approx(expected | {"tiny_slices": 4})
     assert found.notes["tiny_slices"].startswith("3 slices") and "2 of 1, 1 of 2" in found.notes["tiny_slices"]
     assert "tiny_slices" not in supply([whole], {}, "tiny").values
+    wide = supply([whole, piece], {}, "wide+slices", modules=7).values
+    assert (wide["pairs"], wide["modules_wide"]) == (2, 7)
     stack = supply([whole, piece], {"read": 3.0}, "data/*.parquet")
     assert stack.values == {"stack": 2} and stack.notes["stack"].startswith("1 small, 0 executed; 1.50 core")
 

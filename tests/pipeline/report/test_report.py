@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import pytest
 from factories import make_candidate, make_drop_record, make_example, make_pair, make_pairs, make_rejection, make_timing
 
+from kernelquarry.pipeline.report import report
 from kernelquarry.pipeline.report.report import EXAMPLES_SHOWN, ROWS_PER_CHUNK, breakable, render_report, sample
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.outcome import DropRecord, Status
@@ -62,6 +63,13 @@ def test_figures_and_reasons_are_shown() -> None:
     ):
         assert text in " ".join(page.text.split())
     assert "scale_shift_relu" in page.text and "evidence 0" in page.text
+
+
+def test_a_page_of_many_rows_shows_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "ROWS_SHOWN", 7)
+    page = Page(render_report("tiny", make_pairs(20), FUNNEL, LOSSES))
+    assert page.count("details", **{"class": "pair"}) == 8  # with the example
+    assert "20 verified pairs. 8 of these are below" in " ".join(page.text.split())
 
 
 def test_speed_is_shown_if_measured() -> None:
