@@ -48,25 +48,23 @@ def signature(lowered: Lowered) -> ast.arguments:
 
 
 def _named(taken: ast.arguments, workload: Workload) -> ast.arguments:
-    """Name the arguments that a call passes as `*args` and `**kwargs`, and take no others."""
-    positional = [*taken.posonlyargs, *taken.args]
-    known = {each.arg for each in [*positional, *taken.kwonlyargs]}
-    passed = len(json.loads(workload.args)) + 1 - len(positional)
-    if taken.vararg is None or (passed > 0 and taken.defaults):
-        rest = []
-    else:
+    """Name the arguments that a call passes as `*args` and `**kwargs`, and take no others.
+
+    `*args` that are passed behind a default stay, since a name without a default cannot stand there.
+    """
+    known = {each.arg for each in [*taken.posonlyargs, *taken.args, *taken.kwonlyargs]}
+    passed = len(json.loads(workload.args)) + 1 - len(taken.posonlyargs) - len(taken.args)
+    rest, named, kept = list[ast.arg](), list[ast.arg](), None
+    if taken.vararg is not None and taken.defaults and passed > 0:
+        kept = taken.vararg
+    elif taken.vararg is not None:
         names = [taken.vararg.arg] if passed == 1 else [f"{taken.vararg.arg}_{i}" for i in range(passed)]
         rest = [ast.arg(unused_name(name, known)) for name in names]
-    more = [name for name in json.loads(workload.kwargs) if name not in known and name.isidentifier()]
-    keeps = taken.vararg if passed > 0 and taken.defaults else None
+    if taken.kwarg is not None:
+        named = [ast.arg(name) for name in json.loads(workload.kwargs) if name not in known and name.isidentifier()]
+    defaults = [*taken.kw_defaults, *([None] * len(named))]
     return ast.arguments(
-        taken.posonlyargs,
-        [*taken.args, *rest],
-        keeps,
-        [*taken.kwonlyargs, *map(ast.arg, more if taken.kwarg is not None else ())],
-        [*taken.kw_defaults, *([None] * len(more) if taken.kwarg is not None else [])],
-        None,
-        taken.defaults,
+        taken.posonlyargs, [*taken.args, *rest], kept, [*taken.kwonlyargs, *named], defaults, None, taken.defaults
     )
 
 
