@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import logging
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 
 MAX_BYTES = 2_000_000
 _EVIDENCE = 300  # characters
+_LEADING = re.compile(r"^ *\t[ \t]*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class _Miner:
                 closure = collect_closure(self._resolver, definition, self._classes.passed(definition))
                 objection = closure.failure
                 if objection is None:
-                    code = render(self._resolver, closure)
+                    code = _indented_by_spaces(render(self._resolver, closure))
                     _compile(code)
                     module = self._module(file, definition, code, closure)
                     self.users.add(module, closure)
@@ -136,6 +138,11 @@ def _normalised(text: str) -> bytes:
     """Encode as UTF-8 with plain line ends; lone surrogates become question marks."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     return plain.encode(errors="replace")
+
+
+def _indented_by_spaces(code: str) -> str:
+    """The code as later stages add lines to it."""
+    return _LEADING.sub(lambda space: space[0].expandtabs(), code)
 
 
 def _compile(code: str) -> None:

@@ -57,7 +57,6 @@ class _Found:
 
 
 _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
-_LEADING = re.compile(r"^[ ]*\t[ \t]*", re.MULTILINE)  # lines that are added to a source are indented by spaces
 _REASONS = {
     Status.TIMED_OUT: Reason.TIMED_OUT,
     Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
@@ -77,7 +76,7 @@ def probe(
     Args:
         own_inputs: source with `get_inputs()` and `get_init_inputs()`, whose call is the only one that is tried.
     """
-    code = positional(_LEADING.sub(lambda space: space[0].expandtabs(), module.code))
+    code = positional(module.code)
     request = ProbeRequest(
         code, ENTRY_POINT, asdict(limits), positional(module.user), module.name, positional(own_inputs)
     )

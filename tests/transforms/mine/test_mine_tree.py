@@ -115,6 +115,12 @@ def test_a_module_has_its_source_and_the_licences_of_its_files() -> None:
     assert module.licence.evidence == "LICENSE: MIT; LICENSE: Apache-2.0"
 
 
+def test_a_module_is_indented_by_spaces() -> None:
+    text = NET.format("x").replace("    ", "\t").replace("\t\treturn", "        # as one tab is indented\n\t\treturn")
+    (module,) = kept(mine({"net.py": text}))
+    assert "\t" not in module.code and "\n                return x" in module.code
+
+
 def test_the_same_class_in_two_files_has_one_id() -> None:
     first, second = kept(
         mine({"a.py": NET.format("x"), "b.py": "# elsewhere\n" + NET.format("x").replace("Net", "Other")})

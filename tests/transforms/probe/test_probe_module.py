@@ -192,10 +192,3 @@ def test_the_page_of_the_stage_has_its_reasons_and_limits() -> None:
     page = (Path(__file__).parents[3] / "docs/reference/stages/probe.md").read_text()
     assert all(f"| `{reason.value}` |" in page for reason in Reason if reason.stage == "probe")
     assert all(f"| `{name}` | {limit:,} |" in page for name, limit in asdict(ProbeLimits()).items())
-
-
-def test_a_source_that_is_indented_by_tabs(sandbox: Sandbox) -> None:
-    code = "class Model(nn.Module):\n\tdef __init__(self):\n\t\tsuper().__init__()\n\t\tself.drop = nn.Dropout(0.5)\n"
-    code += "        # as one tab is indented\n\n\tdef forward(self, x):\n\t\treturn self.drop(x) * 2\n"
-    outcome = probe(make_module(HEADER + code), sandbox)
-    assert isinstance(outcome, Kept) and "self.eval()" in outcome.record.python_code
