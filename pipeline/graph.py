@@ -77,7 +77,7 @@ SLICE = Stage("slice", Probed, Probed, "SliceModules", "cut probed modules into 
               lines=(("cut", "module"), ("slice", "piece")), reads_from="probe")  # fmt: skip
 # The steps of these are functions of the stages above.
 BACKWARD = Stage("backward", Probed, TrainingPair, "MakeBackwardRows", "make rows with gradients",
-                 reads_from="balance")  # fmt: skip
+                 folder="variants", reads_from="balance")  # fmt: skip
 VARIANTS = (
     Stage("float16", Probed, Variant, "MakeFloat16Rows", "make rows with kernels in float16",
           folder="variants", reads_from="balance"),

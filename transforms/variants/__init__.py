@@ -1,5 +1,5 @@
-"""Variants of rows: kernels in half precision, and autotuned kernels. Imported by `backward`."""
+"""Variants of rows: kernels in half precision, autotuned kernels, and kernels that also compute gradients."""
 
-from .make_variant import autotuned, bfloat16, float16
+from .make_variant import autotuned, backward, bfloat16, float16
 
-__all__ = ["autotuned", "bfloat16", "float16"]
+__all__ = ["autotuned", "backward", "bfloat16", "float16"]

@@ -1,12 +1,13 @@
-"""Make a variant of a row: another kernel, which is verified, screened and split like any other."""
+"""Make a variant of a row: other kernels, or gradients too. It is verified, screened and split like any other row."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.outcome import Outcome
-from kernelquarry.pipeline.schema.records import Lowered, Probed, Variant
+from kernelquarry.pipeline.schema.records import Lowered, Probed, TrainingPair, Variant
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.screen import screen
 from kernelquarry.transforms.split import split
@@ -21,12 +22,17 @@ _SETTINGS = VerifySettings(find_counterexamples=False)
 
 def float16(probed: Probed, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[Variant]:
     """A row of the module cast to float16, or the outcome of the stage that drops it."""
-    return _in_half(probed, "float16", sandbox, settings)
+    return _lowered_anew(cast(probed, "float16"), sandbox, settings, dtype="float16")
 
 
 def bfloat16(probed: Probed, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[Variant]:
     """A row of the module cast to bfloat16, or the outcome of the stage that drops it."""
-    return _in_half(probed, "bfloat16", sandbox, settings)
+    return _lowered_anew(cast(probed, "bfloat16"), sandbox, settings, dtype="bfloat16")
+
+
+def backward(probed: Probed, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[TrainingPair]:
+    """A row of the module lowered for training, or the outcome of the stage that drops it."""
+    return _lowered_anew(probed, sandbox, settings, training=True)
 
 
 def autotuned(lowered: Lowered, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[Variant]:
@@ -36,10 +42,10 @@ def autotuned(lowered: Lowered, sandbox: Sandbox, settings: VerifySettings = _SE
     )
 
 
-def _in_half(probed: Probed, dtype: str, sandbox: Sandbox, settings: VerifySettings) -> Outcome[Variant]:
+def _lowered_anew(probed: Probed, sandbox: Sandbox, settings: VerifySettings, **how: Any) -> Outcome[Any]:
     return chain(
-        cast(probed, dtype),
-        partial(lower, sandbox=sandbox, dtype=dtype),
+        probed,
+        partial(lower, sandbox=sandbox, **how),
         tidy,
         partial(verify, sandbox=sandbox, settings=settings),
         screen,

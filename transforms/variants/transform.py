@@ -1,13 +1,13 @@
-"""Stages `float16`, `bfloat16` and `autotuned`: modules -> rows with other kernels for them."""
+"""Stages `float16`, `bfloat16`, `autotuned` and `backward`: modules -> rows with other kernels, or gradients too."""
 
 from __future__ import annotations
 
 from kernelquarry.pipeline.runtime.apply import ExecutionMode, Work
-from kernelquarry.pipeline.schema.records import Variant
+from kernelquarry.pipeline.schema.records import TrainingPair, Variant
 from kernelquarry.transforms.stage_transform import ApplyToEach
 from kernelquarry.transforms.verify.transform import JOBS
 
-from .make_variant import autotuned, bfloat16, float16
+from .make_variant import autotuned, backward, bfloat16, float16
 
 
 class MakeFloat16Rows(ApplyToEach):
@@ -22,4 +22,9 @@ class MakeBfloat16Rows(ApplyToEach):
 
 class MakeAutotunedRows(ApplyToEach):
     work = Work("autotuned", autotuned, Variant, ExecutionMode.GUESTS, jobs=JOBS)
+    executes_kernels = True
+
+
+class MakeBackwardRows(ApplyToEach):
+    work = Work("backward", backward, TrainingPair, ExecutionMode.GUESTS, jobs=("lower", *JOBS))
     executes_kernels = True

@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.ids import cluster_id
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Purity, TrainingPair
-from kernelquarry.transforms.backward import backward
+from kernelquarry.transforms.variants import backward
 from kernelquarry.transforms.verify import VerifySettings, replay_pair, verify
 
 QUICK = VerifySettings(target="", find_counterexamples=False, mutants=0)
