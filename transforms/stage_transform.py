@@ -12,7 +12,7 @@ from kernelquarry.pipeline.runtime import events
 from kernelquarry.pipeline.runtime.apply import ApplyStage, Work
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.sandbox import SandboxSettings
-from kernelquarry.pipeline.schema.outcome import Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Outcome
 from kernelquarry.pipeline.schema.parts import Part
 
 if TYPE_CHECKING:
@@ -106,5 +106,5 @@ def apply_work(work: Work, context: StageContext) -> beam.PTransform:
 
 def report(stage: str, outcome: Outcome[Any]) -> Counted:
     """The outcome with its line of the funnel, logged and shown as progress."""
-    events.advance(stage, outcome.record.id if isinstance(outcome, Kept) else outcome.id, outcome)
+    events.advance(stage, outcome.id, outcome)
     return stage, outcome

@@ -87,7 +87,7 @@ def _verified(pairs: list[Pair], settings: SandboxSettings) -> Iterator[Reverifi
                 row = outcome.record
                 advance(NAME, row.id, Errored(row.id, "NotVerified", "; ".join(row.differences)))
             else:
-                advance(NAME, outcome.record.id if isinstance(outcome, Kept) else outcome.id, outcome)
+                advance(NAME, outcome.id, outcome)
             if isinstance(outcome, Kept):
                 yield outcome.record
 

@@ -22,6 +22,10 @@ def printable(text: str) -> str:
 class Kept(Generic[R]):
     record: R
 
+    @property
+    def id(self) -> str:
+        return str(self.record.id)  # type: ignore[attr-defined]  # every record has one
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:

@@ -52,7 +52,7 @@ class DistillKernels(StageTransform):
             results = keyed | "No results" >> beam.MapTuple(lambda id, _: (id, report("teach", _no_result(id))[1]))
         else:
             inputs = seeds if self._modules is None else (seeds, _bare(self._modules, keyed)) | "All" >> beam.Flatten()
-            results = inputs | self._teach | "Results" >> beam.Map(lambda outcome: (_result_id(outcome), outcome))
+            results = inputs | self._teach | "Results" >> beam.Map(lambda outcome: (outcome.id, outcome))
         joined = {"seeds": keyed, "results": results} | "Join" >> beam.CoGroupByKey()
         split = joined | "Split" >> beam.FlatMapTuple(
             lambda _, found: split_distill_result(found["seeds"], *found["results"])
@@ -74,10 +74,6 @@ def _bare(modules: beam.PTransform, seeds: beam.PCollection) -> beam.PCollection
 
 def _no_result(id: str) -> Outcome[DistillResult]:
     return Kept(DistillResult(id, (), ()))
-
-
-def _result_id(outcome: Outcome[DistillResult]) -> str:
-    return outcome.record.id if isinstance(outcome, Kept) else outcome.id
 
 
 def split_distill_result(seeds: Iterable[Verified], result: Outcome[DistillResult]) -> Iterator[Counted]:

@@ -9,10 +9,6 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module
 
 
-def outcome_id(outcome: Outcome[Module]) -> str:
-    return outcome.record.id if isinstance(outcome, Kept) else outcome.id
-
-
 def keep_one(copies: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
     """Keep the module with the smallest source reference among those with the same id, and drop the others."""
     kept: list[Module] = []

@@ -12,7 +12,7 @@ from kernelquarry.pipeline.schema.records import Module, SourceFile
 from kernelquarry.transforms.read import compositions
 from kernelquarry.transforms.stage_transform import Counted, StageTransform, report
 
-from .distinct import keep_one, outcome_id, place_of
+from .distinct import keep_one, place_of
 from .mine_tree import mine_tree
 
 
@@ -41,7 +41,7 @@ class MineTrees(StageTransform):
         classes = tagged | "Classes" >> beam.Filter(lambda pair: pair[0] == "mine") | beam.Values()
         distinct = (
             classes
-            | "By module" >> beam.Map(lambda outcome: (outcome_id(outcome), outcome))
+            | "By module" >> beam.Map(lambda outcome: (outcome.id, outcome))
             | "Gather copies" >> beam.GroupByKey()
             | "Keep one" >> beam.FlatMapTuple(lambda _, copies: keep_one(copies))
             | "Report" >> beam.Map(lambda outcome: report("mine", outcome))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Outcome
 from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.deduplicate.cluster import Link, component_of, connect, link_key_holders, link_similar
 from kernelquarry.transforms.deduplicate.compare_sources import (
@@ -32,7 +32,7 @@ def deduplicate(modules: Iterable[Probed]) -> list[Outcome[Probed]]:
         decisions.update(name_cluster(cluster))
     outcomes: list[Outcome[Probed]] = [error for error in formed if isinstance(error, Errored)]
     outcomes += [outcome_of(known[id], decision) for id, decision in decisions.items()]
-    return sorted(outcomes, key=lambda outcome: outcome.record.id if isinstance(outcome, Kept) else outcome.id)
+    return sorted(outcomes, key=lambda outcome: outcome.id)
 
 
 def _components(members: Sequence[Member], relation: Relation) -> list[list[Member]]:

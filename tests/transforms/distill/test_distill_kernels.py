@@ -34,7 +34,7 @@ def fails(module: Any) -> Any:
 
 
 def line_of(line: str, outcome: Any) -> Line:
-    return line, type(outcome).__name__, outcome.record.id if isinstance(outcome, Kept) else outcome.id
+    return line, type(outcome).__name__, outcome.id
 
 
 SEEDS_ALONE = [("teach", "Kept", SEED.id), ("distill", "Kept", SEED.id)]
