@@ -29,7 +29,7 @@ from kernelquarry.transforms.verify.task import plan
 sys.path.append(str(ROOT / "tests"))
 from corpus import Case, load_case, load_cases
 
-SETTINGS = VerifySettings(target="sm_90", mutants=0, find_counterexamples=False, limits=Limits(wall_s=90, cpu_s=6))
+SETTINGS = VerifySettings(target="sm_90", find_counterexamples=False, limits=Limits(wall_s=90, cpu_s=6))
 TRIALS = [check.name for check in CHECKS].index("trials")
 OUT = ROOT / "docs" / "results" / "checks.json"
 

@@ -13,8 +13,8 @@ verifies the candidates of "first" a second time, with their kernels in the cach
 shows verdicts that flip and, with more GPUs than "first", the speedup. In "guests" all candidates run
 in GPU guests. "interpreted" repeats the candidates that "first" rejected, on any machine: a candidate that the
 interpreter rejects too was not rejected wrongly by the GPU. A stopped round resumes. One host process keeps up with six
-candidates a second, so there are several (`--processes`), each with an executor. Steps that do not decide the verdict
-are skipped: the score on mutants, and the search for a counter-example.
+candidates a second, so there are several (`--processes`), each with an executor. No counter-examples are searched for:
+they do not decide the verdict.
 """
 
 from __future__ import annotations
@@ -175,7 +175,6 @@ class Round:
         self._settings = VerifySettings(
             target=args.target,
             find_counterexamples=False,
-            mutants=0,
             engine=Engine.GUEST if name == "guests" else None,
         )
         self._counts: Counter[str] = Counter()

@@ -24,7 +24,7 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 sys.path.append(str(ROOT / "tests"))
 from corpus import Case, load_case, load_cases
 
-SETTINGS = VerifySettings(mutants=0)  # mutants cannot lead to a rejection
+SETTINGS = VerifySettings()
 
 
 def verify_case(case: Case, sandbox: Sandbox) -> Engine | None:

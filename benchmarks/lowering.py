@@ -35,7 +35,7 @@ sys.path.append(str(ROOT / "tests"))
 
 COMMAND = "python benchmarks/lowering.py"
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]")
-_SETTINGS = VerifySettings(target="", find_counterexamples=False, mutants=0)
+_SETTINGS = VerifySettings(target="", find_counterexamples=False)
 
 
 def tokens(text: str) -> int:

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from figures import installed, machine, record
+from mutate import Fault, Mutant, choose, diff
 from rich.console import Console
 from rich.table import Table
 from witness import SURVIVED, Finding, Outcome, judge_mutant, search, try_mutant
@@ -40,10 +41,9 @@ from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.jsonl_append import add_line, read_lines
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.transforms.mutate import Fault, Mutant, choose, diff
 from kernelquarry.transforms.verify import VerifySettings
 
-SETTINGS = VerifySettings(target="", mutants=0, limits=Limits(wall_s=600, cpu_s=30))
+SETTINGS = VerifySettings(target="", limits=Limits(wall_s=600, cpu_s=30))
 _Z = 1.96  # of a two-sided interval of 95 %
 
 console = Console()

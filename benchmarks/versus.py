@@ -43,6 +43,7 @@ import torch
 from corpus import GROUPS, Case, load_cases
 from figures import ROOT, installed, machine, record
 from mutants import SETTINGS, measure, verifier_code, wilson
+from mutate import Fault, Mutant, choose
 from witness import Outcome, try_mutant
 
 from kernelquarry.pipeline.dataset.rows import read_rows
@@ -60,7 +61,6 @@ from kernelquarry.pipeline.schema.files import replace_file
 from kernelquarry.pipeline.schema.jsonl_append import add_line, read_lines
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT, Pair
-from kernelquarry.transforms.mutate import Fault, Mutant, choose
 from kernelquarry.transforms.probe.render_module import render
 from kernelquarry.transforms.verify import verify
 from kernelquarry.transforms.verify.evidence import Rejected

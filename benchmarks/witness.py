@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from mutate import Mutant
 from stress import Batch, batches
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET, TrialsRequest
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.transforms.mutate.mutants import Mutant
 from kernelquarry.transforms.verify import Task, VerifySettings
 from kernelquarry.transforms.verify.evidence import InputRejected, Rejected, reply_of
 from kernelquarry.transforms.verify.reference_run import Reference

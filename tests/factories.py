@@ -121,8 +121,6 @@ def make_verdict(ratio: float = 0.25, **overrides: Any) -> Verdict:
         deterministic=True,
         written=1.0,
         impostors=("zeros", "input"),
-        mutants=2,
-        survivors=(),
         environment=ENVIRONMENT,
     )
     return Verdict(**{**fields, **overrides})

@@ -356,7 +356,7 @@ def _integers(init_args: str) -> list[int]:
 
 
 def _verify_settings(sandbox: Sandbox) -> VerifySettings:
-    return VerifySettings(mutants=0, limits=_KERNEL)
+    return VerifySettings(limits=_KERNEL)
 
 
 def _task(problem: Problem, mixed: bool) -> Task:

@@ -15,7 +15,6 @@ from kernelquarry.pipeline.runtime.source_closure import ROOT
 from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 from kernelquarry.transforms.split import Shares
-from kernelquarry.transforms.verify.task import VerifySettings
 
 _FOLDERS = ("filters", "pipeline", "transforms")
 
@@ -26,7 +25,6 @@ class BuildSettings:
 
     filters: tuple[str, ...]  # in order, each with its thresholds
     shares: dict[str, float]  # split -> share of the clusters
-    mutants: int  # number of mutants per kernel that verification must reject
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,6 @@ class Origin:
 
 def origin() -> Origin:
     """The origin of a dataset that this process builds."""
-    verify = VerifySettings()
     return Origin(
         release=importlib.metadata.version("kernelquarry"),
         commit=_commit(),
@@ -52,7 +49,6 @@ def origin() -> Origin:
         settings=BuildSettings(
             filters=tuple(map(repr, FILTERS)),
             shares=asdict(Shares()),
-            mutants=verify.mutants,
         ),
         python=platform.python_version(),
         machine=f"{platform.machine()} {platform.system()}",

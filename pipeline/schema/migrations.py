@@ -82,5 +82,21 @@ def _to_7(row: Plain, record: str) -> Plain:
     return {**row, "constructor_general": False} if record in ("Pair", "TrainingPair", "Variant") else row
 
 
+def _to_8(row: Plain, record: str) -> Plain:
+    """Version 8 drops the mutation score of the verdict."""
+    if record not in ("Pair", "TrainingPair", "Variant"):
+        return row
+    kept = {name: value for name, value in row["verdict"].items() if name not in ("mutants", "survivors")}
+    return {**row, "verdict": kept}
+
+
 # Version -> function that migrates a row, given the name of its record, to the next version.
-MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6, 6: _to_7}
+MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {
+    1: _to_2,
+    2: _to_3,
+    3: _to_4,
+    4: _to_5,
+    5: _to_6,
+    6: _to_7,
+    7: _to_8,
+}

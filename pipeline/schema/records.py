@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from .provenance import Distillation, Environment, Explanation, Generator, Licence, SourceRef
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
 CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 
@@ -269,8 +269,6 @@ class Verdict:
     # not count; 1 in every `pure` row
     written: float
     impostors: tuple[str, ...]  # trivial answers that were tried in place of the kernel and failed, as they must
-    mutants: int  # number of copies of the kernel, with one mistake each, that went through the same checks
-    survivors: tuple[str, ...]  # mutants that passed: undetected mistakes, or equivalent code
     environment: Environment  # machine and software of the verification
 
     @property

@@ -24,13 +24,13 @@ _GPU_CPU_S = 10  # of a guest with a GPU: a hanging kernel blocks the GPU for al
 
 
 def judge_settings(sandbox: Sandbox) -> VerifySettings:
-    """The verifier's settings for the dataset, without counter-examples and mutants, which only explain a verdict.
+    """The verifier's settings for the dataset, without counter-examples, which only explain a verdict.
 
     Without a GPU the candidate is also compiled for one target, since the interpreter accepts code that no compiler
     does.
     """
     target, cpu_s = ("", _GPU_CPU_S) if sandbox.gpus else (None, int(_WALL_S))
-    return VerifySettings(target, find_counterexamples=False, mutants=0, limits=Limits(wall_s=_WALL_S, cpu_s=cpu_s))
+    return VerifySettings(target, find_counterexamples=False, limits=Limits(wall_s=_WALL_S, cpu_s=cpu_s))
 
 
 def guest_kinds(sandbox: Sandbox) -> tuple[str, ...]:

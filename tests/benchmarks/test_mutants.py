@@ -8,10 +8,10 @@ from typing import Any
 
 import mutants
 from factories import make_pair
+from mutate import Fault, Mutant
 from witness import Outcome
 
 from kernelquarry.pipeline.schema.jsonl_append import add_line
-from kernelquarry.transforms.mutate import Fault, Mutant
 
 
 def test_results_of_earlier_searches_are_reused(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from itertools import islice
 import pytest
 import witness
 from factories import GENERATOR, TRITON_CODE, make_pair, make_workload
+from mutate import Fault, Mutant
 from stress import CHANGES, batches, other_workloads
 from witness import Finding, Outcome, find_witness, try_mutant
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.records import Pair, TensorSpec, Workload
-from kernelquarry.transforms.mutate import Fault, Mutant
 from kernelquarry.transforms.verify import Task, VerifySettings, further_checks
 from kernelquarry.transforms.verify.further_calls import further_calls
 

@@ -12,7 +12,7 @@ from kernelquarry.pipeline.schema.records import Engine
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.verify import VerifySettings, verify
 
-SETTINGS = VerifySettings(target="", find_counterexamples=False, mutants=0)
+SETTINGS = VerifySettings(target="", find_counterexamples=False)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -32,7 +32,6 @@ from .plan_checks import check_plan, narrow_claim
 from .read_source import source_rejection
 from .reference_run import Conclusion, Reference
 from .running import CandidateRun, run_candidate
-from .score import score
 from .task import PlannedTrial, Task, VerifySettings, draw, without
 from .validate_task import validate_task
 
@@ -61,8 +60,6 @@ class Verification:
     impostors: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()  # the worst of each trial, over all configurations
-    mutants: int = 0
-    survivors: tuple[str, ...] = ()
     planner: Planner | None = None  # of a model's candidate
     narrowed: Narrowed | None = None  # the text that is published, if it was narrowed
 
@@ -97,8 +94,6 @@ class Verification:
             deterministic=self.conclusion.deterministic,
             written=self.conclusion.written,
             impostors=self.impostors,
-            mutants=self.mutants,
-            survivors=self.survivors,
             environment=environment(self.sandbox),
         )
 
@@ -219,10 +214,6 @@ def _narrow(verification: Verification) -> None:
         check_all_launched(launched_kernels(verification.narrowed.code), ran)
 
 
-def _try_mutants(verification: Verification) -> None:
-    verification.mutants, verification.survivors = score(*verification.context)
-
-
 class Applies(Enum):
     """The candidates that a check applies to."""
 
@@ -269,5 +260,4 @@ CHECKS = (
     Check("larger calls", "other paths, flags or numbers for large inputs", Applies.MODEL, _check_larger_calls),
     Check("large grid", "kernels that fault or hang on a large grid", Applies.TRACED_MODEL, _run_large),
     Check("claim", "kernels that no call launched; narrows the text to what was tried", Applies.MODEL, _narrow),
-    Check("mutants", "no candidate: scores the row's checks", Applies.ALL, _try_mutants),
 )

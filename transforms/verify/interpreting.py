@@ -1,4 +1,4 @@
-"""Run single calls of a candidate in the interpreter, for mutants and for candidates that ran on a GPU."""
+"""Run single calls of a candidate in the interpreter."""
 
 from __future__ import annotations
 

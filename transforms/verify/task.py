@@ -64,7 +64,6 @@ class VerifySettings:
 
     target: str | None = None  # GPU architecture to compile for; None: the GPU's own, else sm_90; "": compile for none
     find_counterexamples: bool = True  # search for the smallest failing call of a rejected candidate
-    mutants: int = 2  # of the candidate's kernel, to score its checks
     engine: Engine | None = None  # None: traces on a GPU if there is one, and guests where traces fail
     limits: Limits = field(default_factory=lambda: Limits(wall_s=180.0, cpu_s=60))  # of each guest
 

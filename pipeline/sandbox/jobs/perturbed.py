@@ -1,4 +1,4 @@
-"""The job `perturbed`: calls of a candidate and of its mutants, interpreted, in an environment that no trial has."""
+"""The job `perturbed`: calls of a candidate, interpreted, in an environment that no trial has."""
 
 from __future__ import annotations
 

@@ -35,6 +35,6 @@ class ModelNew(nn.Module):
             warnings.simplefilter("always")
             warnings.warn("here", stacklevel=1)
         name = told[0].filename.split("/")[-1]
-        wrong = not name.startswith(("candidate", "rehearsed", "mutant"))
+        wrong = not name.startswith(("candidate", "rehearsed", "perturbed"))
         softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]), WRONG=wrong)
         return out

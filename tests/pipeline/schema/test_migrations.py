@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,18 @@ from factories import make_pair
 from kernelquarry.pipeline.schema.arrow import SchemaError, to_plain, write_shard
 from kernelquarry.pipeline.schema.chats import Message
 from kernelquarry.pipeline.schema.migrations import MIGRATIONS, read_published
-from kernelquarry.pipeline.schema.records import SCHEMA_VERSION, Engine, Measures, Pair, Purity
+from kernelquarry.pipeline.schema.records import SCHEMA_VERSION, Engine, Measures, Pair, Purity, TrainingPair, Variant
 
 
-def write(path: Path, rows: list[dict[str, Any]], version: int) -> None:
-    metadata = {b"kernelquarry.record": b"Pair", b"kernelquarry.schema_version": str(version).encode()}
+def write(path: Path, rows: list[dict[str, Any]], version: int, record: type = Pair) -> None:
+    metadata = {b"kernelquarry.record": record.__name__.encode(), b"kernelquarry.schema_version": str(version).encode()}
     pq.write_table(pa.Table.from_pylist(rows).replace_schema_metadata(metadata), path)
 
 
 def version_1(pair: Pair) -> dict[str, Any]:
     row = to_plain(pair)
     del row["timings"], row["measures"], row["matched_problems"], row["constructor_general"]
-    for name in ("engine", "written", "mutants", "survivors"):
+    for name in ("engine", "written"):
         del row["verdict"][name]
     row["verdict"]["ghost_changed"] = True
     return {**row, "schema_version": 1}
@@ -41,7 +41,7 @@ def test_version_1(tmp_path: Path) -> None:
     executed = make_pair(verdict=on_gpu)
     write(tmp_path / "old.parquet", [version_1(pair) for pair in (pure, mixed, executed)], 1)
     first, second, third = read_published(tmp_path / "old.parquet", Pair)
-    verdict = replace(pure.verdict, engine=Engine.INTERPRETER, written=1.0, mutants=0, survivors=())
+    verdict = replace(pure.verdict, engine=Engine.INTERPRETER, written=1.0)
     assert first == replace(pure, verdict=verdict, timings=(), measures=Measures(), schema_version=SCHEMA_VERSION)
     assert second.verdict.written == 0
     assert third.verdict.engine is Engine.GUEST
@@ -63,6 +63,15 @@ def test_version_6(tmp_path: Path) -> None:
     del row["constructor_general"]
     write(tmp_path / "old.parquet", [{**row, "schema_version": 6}], 6)
     assert list(read_published(tmp_path / "old.parquet", Pair)) == [make_pair()]
+
+
+@pytest.mark.parametrize("record", [Pair, TrainingPair, Variant])
+def test_version_7(record: type[Pair], tmp_path: Path) -> None:
+    """Verdicts of earlier versions have a mutation score."""
+    row = to_plain(made := record(**{field.name: getattr(make_pair(), field.name) for field in fields(Pair)}))
+    row["verdict"] |= {"mutants": 2, "survivors": ["line 3: a sum becomes a difference"]}
+    write(tmp_path / "old.parquet", [{**row, "schema_version": 7}], 7, record)
+    assert list(read_published(tmp_path / "old.parquet", record)) == [made]
 
 
 def test_this_version_is_read_as_it_is(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def row_of(path: str) -> tuple[Pair, str]:
 @pytest.mark.parametrize("path", CASES)
 def test_filter_evaluation_and_reward_agree(path: str, sandbox: Sandbox) -> None:
     case = load_case(*path.split("/"))
-    outcome = verify(case.candidate, sandbox, VerifySettings(find_counterexamples=False, mutants=0))
+    outcome = verify(case.candidate, sandbox, VerifySettings(find_counterexamples=False))
     row, text = row_of(path)
     judgement = judge_code(read_answer(text), row, sandbox, case.candidate.shape_general)
     assert judgement.passes is isinstance(outcome, Kept) is path.startswith("honest")

@@ -38,9 +38,7 @@ def agrees(record: Lowered, sandbox: Sandbox) -> bool:
     """True if the candidate computes the module's results, with all state and inputs drawn separately."""
     candidate = tidy(record)
     assert isinstance(candidate, Kept), candidate
-    return isinstance(
-        verify(candidate.record, sandbox, VerifySettings(target="", find_counterexamples=False, mutants=0)), Kept
-    )
+    return isinstance(verify(candidate.record, sandbox, VerifySettings(target="", find_counterexamples=False)), Kept)
 
 
 stage = import_module("kernelquarry.transforms.lower.lower_module")  # its package has a function of the same name

@@ -16,7 +16,7 @@ from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.verify import VerifySettings, verify
 
-INTERPRETED = VerifySettings(target="", mutants=0)
+INTERPRETED = VerifySettings(target="")
 
 
 def by_name(case: Case) -> str:

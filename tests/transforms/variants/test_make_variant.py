@@ -18,7 +18,7 @@ from kernelquarry.transforms.variants import autotuned, bfloat16, float16
 from kernelquarry.transforms.variants.cast import cast
 from kernelquarry.transforms.verify import VerifySettings, replay_pair, verify
 
-QUICK = VerifySettings(target="", find_counterexamples=False, mutants=0)
+QUICK = VerifySettings(target="", find_counterexamples=False)
 
 
 # Half precision

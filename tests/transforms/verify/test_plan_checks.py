@@ -19,7 +19,7 @@ from kernelquarry.transforms.verify.running import run_candidate
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 from kernelquarry.transforms.verify.verify_candidate import verify_task
 
-SETTINGS = VerifySettings(target="", mutants=0, find_counterexamples=False)
+SETTINGS = VerifySettings(target="", find_counterexamples=False)
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,9 @@ from kernelquarry.transforms.verify import Task, VerifySettings, replay_pair, ve
 from kernelquarry.transforms.verify.compiling import compile_for_targets
 
 SETTINGS = VerifySettings(limits=Limits(wall_s=60, cpu_s=5))
-# Mutation scores and counter-examples have tests of their own.
-HONEST = replace(SETTINGS, mutants=0, limits=Limits(wall_s=60, cpu_s=30))  # large grids are slow
+HONEST = replace(SETTINGS, limits=Limits(wall_s=60, cpu_s=30))  # large grids are slow
 HONEST_CASES = load_cases("honest")
-EVIL = replace(SETTINGS, find_counterexamples=False)
+EVIL = replace(SETTINGS, find_counterexamples=False)  # counter-examples have tests of their own
 ENDLESS = replace(EVIL, limits=Limits(wall_s=60, cpu_s=2))  # an endless candidate uses all of it
 
 
@@ -318,23 +317,6 @@ def test_the_rows_of_the_factories_replay(sandbox: Sandbox) -> None:
     pair = make_pair()
     replayed = replay_pair(pair, sandbox, SETTINGS)
     assert replayed.now is not None, replayed.rejected
-
-
-def test_a_verdict_has_a_mutation_score(row: Pair) -> None:
-    assert row.verdict.mutants == 2
-    assert row.verdict.survivors == ()
-
-
-def test_equivalent_mutants_survive(softmax: Candidate, sandbox: Sandbox) -> None:
-    """Mutants of a sum that is never read are right."""
-    code = contiguous(softmax.triton_code).replace(
-        "    power =", "    unread = tl.sum(x * 3.0 + 1.0, axis=0) / 5.0 - 2.0 * 7.0 + columns * 3.0\n    power ="
-    )
-    outcome = verify(lowered(softmax, code), sandbox, replace(SETTINGS, target="", mutants=20))
-    assert isinstance(outcome, Kept), outcome
-    verdict = outcome.record.verdict
-    assert verdict.survivors and all(text.startswith("line ") for text in verdict.survivors)
-    assert len(verdict.survivors) < verdict.mutants
 
 
 def test_a_verdict_has_the_share_that_kernels_wrote(row: Pair, softmax: Candidate, sandbox: Sandbox) -> None:

@@ -1,7 +1,4 @@
-"""Guest job: mutants of one candidate, or the candidate itself, each called once, in a perturbed environment.
-
-Kernels are interpreted. Mutants are written by the host, so they share a guest.
-"""
+"""Guest job: calls of one candidate in perturbed environments, with its kernels interpreted."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ def _run(
     use = PerturbedUse(CandidateCall.of_trial(request.trials, spec.trial, tensors), spec.seed)
     for name in spec.perturbations:
         PERTURBATIONS[name](use)
-    module = nn.Module.to(construct(source, name := f"mutant{number}"), fake_cuda.DEVICE)
+    module = nn.Module.to(construct(source, name := f"perturbed{number}"), fake_cuda.DEVICE)
     use.call.load(module)
     if spec.configuration:
         use.run(module)  # the first call may leave something for the second

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 
 import pytest
+from mutate import Fault, Mutant, Operator, diff, find_mutants
+from mutate.mutants import OPERATORS
+from mutate.source_edits import Source
 from subjects import copy, rich
-
-from kernelquarry.transforms.mutate import Fault, Mutant, Operator, diff, find_mutants
-from kernelquarry.transforms.mutate.mutants import OPERATORS
-from kernelquarry.transforms.mutate.source_edits import Source
 
 EXPECTED = {
     "inverse_operator": "acc += tl.where(col_mask, x / x, 0.0)",

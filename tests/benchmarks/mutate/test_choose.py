@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from mutate import Fault, Mutant, choose, find_mutants
 from subjects import RICH, copy, rich
 
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.transforms.mutate import Fault, Mutant, choose, find_mutants
 
 
 @pytest.fixture(scope="module")

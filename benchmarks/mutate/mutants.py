@@ -7,11 +7,10 @@ import difflib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.parse_python import parse
-from kernelquarry.pipeline.schema.records import StateSpec, Workload
+from kernelquarry.pipeline.schema.records import Pair
 
 from . import arithmetic, indexing, launching, masking, module_state, precision, reduction, synchronisation
 from .operator import Fault, Operator
@@ -24,34 +23,13 @@ OPERATORS = tuple(
     for operator in vars(module).values()
     if isinstance(operator, Operator)
 )
-# Operators whose mutants are nearly always wrong. Of 2,200 mutants of all operators (`benchmarks/mutants.py`), only
-# `argument_order`, `stride`, `only_last_block` and `parameter_kept` had one mutant each without a witness.
-_LIKELY = frozenset(
-    "inverse_operator other_operator term_dropped negated function_dropped truncated divisor modulo_for_division "
-    "off_by_one stride strides_swapped argument_order launch_missing parameter_ignored parameter_initial "
-    "parameter_kept parameter_of_another parameter_transposed accumulators loads stores first_block_missing "
-    "only_last_block division_missing count_one_off argument_fixed size_fixed".split()
-)
-
-
-class Original(Protocol):
-    """The fields of a published row or a candidate that mutation needs."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def triton_code(self) -> str: ...
-    @property
-    def workloads(self) -> tuple[Workload, ...]: ...
-    @property
-    def state(self) -> tuple[StateSpec, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A candidate's source with one mistake."""
+    """A kernel's source with one mistake."""
 
-    pair: str  # id of the original
+    pair: str  # id of the row
     operator: str
     fault: Fault
     line: int
@@ -63,7 +41,7 @@ class Mutant:
         return f"mutant_{sha256(f'{self.pair} {self.code}')[:16]}"
 
 
-def find_mutants(pair: Original) -> list[Mutant]:
+def find_mutants(pair: Pair) -> list[Mutant]:
     """All mutants by operator, then by line. Each is valid Python, and no two have the same source."""
     source = _parse(pair)
     found: dict[str, Mutant] = {}
@@ -75,7 +53,7 @@ def find_mutants(pair: Original) -> list[Mutant]:
     return list(found.values())
 
 
-def choose(pairs: Sequence[Original], number: int, seed: int) -> list[Mutant]:
+def choose(pairs: Sequence[Pair], number: int, seed: int) -> list[Mutant]:
     """At most `number` mutants, spread evenly over fault classes, rows and operators.
 
     The classes take turns; within a class the rows do, and within a row the operators. A smaller `number` gives the
@@ -99,29 +77,11 @@ def choose(pairs: Sequence[Original], number: int, seed: int) -> list[Mutant]:
     return list(chosen.values())
 
 
-def choose_likely(original: Original, number: int) -> list[Mutant]:
-    """At most `number` mutants, each by a different operator whose mutants are almost never equivalent.
-
-    The original's id decides the operators, so that rows differ.
-    """
-    source = _parse(original)
-    likely = [operator for operator in OPERATORS if operator.name in _LIKELY]
-    found: list[Mutant] = []
-    for operator in sorted(likely, key=lambda operator: sha256(f"{original.id} {operator.name}")):
-        if len(found) == number:
-            break
-        if edits := operator.edits(source):
-            edit = edits[int(sha256(original.id)[:8], 16) % len(edits)]
-            mutant = _apply(original, source, operator, edit)
-            found += [mutant] if mutant is not None else []
-    return found
+def _parse(pair: Pair) -> Source:
+    return Source(pair.triton_code, pair.workloads[0], pair.state)
 
 
-def _parse(original: Original) -> Source:
-    return Source(original.triton_code, original.workloads[0], original.state)
-
-
-def _shuffled_by_fault(pair: Original, order: random.Random) -> dict[Fault, Iterator[Mutant]]:
+def _shuffled_by_fault(pair: Pair, order: random.Random) -> dict[Fault, Iterator[Mutant]]:
     """For each fault class, the row's mutants in random order with alternating operators."""
     source = _parse(pair)
     edits: dict[Fault, list[list[tuple[Operator, Edit]]]] = {}
@@ -138,7 +98,7 @@ def _shuffled_by_fault(pair: Original, order: random.Random) -> dict[Fault, Iter
     return queues
 
 
-def _apply_all(pair: Original, edits: Sequence[tuple[Operator, Edit]]) -> Iterator[Mutant]:
+def _apply_all(pair: Pair, edits: Sequence[tuple[Operator, Edit]]) -> Iterator[Mutant]:
     for operator, edit in edits:
         if (mutant := _apply(pair, _parse(pair), operator, edit)) is not None:  # many queues: none keeps a tree
             yield mutant
@@ -156,7 +116,7 @@ def _alternate(queues: Sequence[Iterator[Mutant]]) -> Iterator[Mutant]:
                 yield mutant
 
 
-def _apply(pair: Original, source: Source, operator: Operator, edit: Edit) -> Mutant | None:
+def _apply(pair: Pair, source: Source, operator: Operator, edit: Edit) -> Mutant | None:
     """The mutant; None if the edit does not change the syntax tree, or leaves no valid Python."""
     code = source.apply(edit)
     try:
@@ -174,7 +134,7 @@ def _short(text: str, length: int = 60) -> str:
     return words if len(words) <= length else words[: length - 3] + "..."
 
 
-def diff(pair: Original, mutant: Mutant) -> str:
+def diff(pair: Pair, mutant: Mutant) -> str:
     """The changed lines as a unified diff without context."""
     lines = difflib.unified_diff(pair.triton_code.splitlines(), mutant.code.splitlines(), lineterm="", n=0)
     return "\n".join(list(lines)[2:])
