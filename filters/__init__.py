@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from kernelquarry.pipeline.schema.records import Measures, Row
 
+from . import language
 from .length import Length, estimate_tokens
 from .noise import Noise
 from .objection import Objection
@@ -31,5 +32,6 @@ def measure(row: Row) -> Measures:
         credentials=SECRETS.measure(row),
         personal=PERSONAL.measure(row),
         kernels=len(row.kernels),
+        inside=int(language.check(row.triton_code) is None),
         tokens=estimate_tokens(row.triton_code),
     )

@@ -83,11 +83,11 @@ def _to_7(row: Plain, record: str) -> Plain:
 
 
 def _to_8(row: Plain, record: str) -> Plain:
-    """Version 8 drops the mutation score of the verdict."""
+    """Version 8 drops the mutation score of the verdict, and adds whether a kernel is inside of the language."""
     if record not in ("Pair", "TrainingPair", "Variant"):
         return row
     kept = {name: value for name, value in row["verdict"].items() if name not in ("mutants", "survivors")}
-    return {**row, "verdict": kept}
+    return {**row, "verdict": kept, "measures": {**row["measures"], "inside": -1}}
 
 
 # Version -> function that migrates a row, given the name of its record, to the next version.

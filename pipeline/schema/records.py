@@ -355,7 +355,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The filters' measurements of a row that passed them, and four that tell how hard the row is.
+    """The filters' measurements of a row that passed them, and others that tell how hard the row is.
 
     A reader can apply stricter limits than the build did, see `docs/guides/selecting-rows.md`. -1: not measured, as in
     rows of earlier schema versions.
@@ -370,6 +370,7 @@ class Measures:
     operators: int = -1
     depth: int = -1  # longest chain of them, each taking the result of the one before; -1 if the graph is too large
     kernels: int = -1  # number of `kernels`
+    inside: int = -1  # 1 if `triton_code` is inside of the language of models' answers, else 0
     tokens: int = -1  # tokens of `triton_code`, estimated: within 3 % of SmolLM2's for nine kernels of ten
 
 

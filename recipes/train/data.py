@@ -159,8 +159,12 @@ def _fitted(pairs: Sequence[Pair], lengths: Sequence[int], limit: int) -> Fitted
 
 
 def trainable(pairs: Iterable[Pair]) -> list[Pair]:
-    """Pairs with pure kernels: no prompt asks for a kernel that leaves work to PyTorch's operators."""
-    return [pair for pair in pairs if pair.purity is Purity.PURE]
+    """Pairs with pure kernels inside of the language of answers.
+
+    No prompt asks for a kernel that leaves work to PyTorch's operators, and an answer outside of the language is not
+    judged.
+    """
+    return [pair for pair in pairs if pair.purity is Purity.PURE and pair.measures.inside != 0]
 
 
 def sft_rows(chats: Sequence[list[Message]], order: Sequence[int], tokenizer: Any, room: int) -> Any:

@@ -137,7 +137,7 @@ def test_filters_judge_by_their_measures() -> None:
     )
     length = len(pair.python_code) + len(pair.triton_code)
     measured = measure(pair)
-    assert measured == Measures(2, length, 0.1, credentials=1, personal=1, kernels=1, tokens=measured.tokens)
+    assert measured == Measures(2, length, 0.1, credentials=1, personal=1, kernels=1, inside=1, tokens=measured.tokens)
     assert length / 4 < measured.tokens < length  # a key is cut into more tokens than code is
     assert check(Triviality(at_least=2), pair) is None and check(Triviality(at_least=3), pair)
     assert check(Noise(at_most=0.1), pair) is None and check(Length(at_most=length), pair) is None

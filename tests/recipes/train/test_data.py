@@ -117,6 +117,11 @@ def test_a_kernel_for_one_size_has_a_prompt_that_says_so(pairs: list[Pair]) -> N
     assert "for inputs `x` (5, 8)." in prompt and prompt != module_prompt(pair)[1]["content"]
 
 
+def test_kernels_outside_of_the_language_are_no_examples(pairs: list[Pair]) -> None:
+    known = [replace(pairs[0], measures=replace(pairs[0].measures, inside=inside)) for inside in (1, 0, -1)]
+    assert trainable(known) == [known[0], known[2]]
+
+
 def test_composed_modules_are_left_out_of_evaluations(pairs: list[Pair]) -> None:
     first, *others = pairs
     composed = replace(first, source=replace(first.source, corpus="compose"))
