@@ -196,7 +196,7 @@ def _check_plan(verification: Verification) -> None:
 
 def _check_larger_calls(verification: Verification) -> None:
     if verification.planner is not None:
-        check_larger_calls(verification.task, verification.planner, verification.further.launch_logs)
+        check_larger_calls(verification.reference, verification.planner, verification.further.launch_logs)
 
 
 def _run_large(verification: Verification) -> None:
@@ -209,9 +209,7 @@ def _narrow(verification: Verification) -> None:
         verification.narrowed, verification.planner = narrow_claim(
             verification.planner, verification.reference, reply, further, verification.sandbox, verification.settings
         )
-        ran = {launch.kernel for plan in verification.planner.plans.values() for launch in plan.launches}
-        ran.update(launch.partition("[")[0] for launch in further.launch_logs)
-        check_all_launched(launched_kernels(verification.narrowed.code), ran)
+        check_all_launched(launched_kernels(verification.narrowed.code), verification.conclusion.kernels)
 
 
 class Applies(Enum):

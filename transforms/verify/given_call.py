@@ -83,13 +83,18 @@ def plan_given(
     except (Unsupported, MalformedReply):
         return _UNPLANNED
     untried = list(_untried(planner, tried))
-    if untried:
+    if untried and not _launched(planner) - set[str]().union(*map(_launched, tried)):
         ratio = max(_ratio(own.inputs, small.call.inputs), _state(planner) / max(1, _state(tried[0])))
         if _sets_options(code, untried, planner, own) or _holds_so(code, untried, tried[0], small, ratio):
             untried = []
     if untried:
         return replace(found, untried=_described(*untried[0]))
     return replace(found, note=found.note or next(_new_numbers(planner, tried), ""))
+
+
+def _launched(planner: Planner) -> set[str]:
+    """The kernels that the planned calls launch."""
+    return {launch.kernel for plan in planner.plans.values() for launch in plan.launches}
 
 
 def _larger_numbers(plan: Plan, tried: Sequence[Planner], numbers: Sequence[int]) -> Iterator[str]:

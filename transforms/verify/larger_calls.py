@@ -6,7 +6,6 @@ large to be resident at once, to check that they terminate.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -20,11 +19,11 @@ from kernelquarry.transforms.workloads.resize import count_elements, large, set_
 
 from .evidence import Rejected
 from .execution import FAILURES, trace
-from .paths import counts, path, way
+from .paths import Way, counts, path, way
 from .plan import Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
-from .plan.planner import Shaped
+from .plan.agreement import planned_calls
 from .reference_run import Reference
-from .task import Call, Task, VerifySettings, input_specs, shapes_of
+from .task import Call, VerifySettings, input_specs, shapes_of
 
 _FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
 _OPTIONS = "num_warps|num_stages|num_ctas|maxnreg"  # of the compiler
@@ -35,14 +34,17 @@ _MEDIUM = 499  # a size at which loops over it stay below the evaluator's limit
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
-def check_larger_calls(task: Task, planner: Planner, ran: Sequence[str]) -> None:
+def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str]) -> None:
     """Check that forward behaves on large calls as it does in verified ones. Raises: Rejected.
+
+    A large call may go a way that only a further call went: the text is narrowed to the ways of the trials.
 
     Args:
         planner: of the candidate, with the plans of the verified calls.
         ran: launches of verified calls, of which some may have no plan.
     """
-    larger, known = _larger_calls(task.workloads) if task.shape_general else [], planner.plans
+    task, known = reference.task, planner.plans
+    larger = _larger_calls(task.workloads) if task.shape_general else []
     if not larger or not known:
         return
     try:
@@ -50,50 +52,35 @@ def check_larger_calls(task: Task, planner: Planner, ran: Sequence[str]) -> None
         calls = [(plan, workload) for workload, even in larger if (plan := _plan_one(other, workload, even))]
     except Unsupported as error:
         raise Rejected(Reason.OUTSIDE_LANGUAGE, f"no plan: the host code needs {error}") from error
-    ways, tried = set(map(way, known.values())), _iterations(known.values())
+    ways, all_ways, tried = trial_ways(reference, planner), set(map(way, known.values())), _iterations(known.values())
     for plan, workload in calls:
-        if way(plan) not in ways:
+        if way(plan) not in all_ways:
             found = _divergence(path(plan), path(next(iter(known.values()))))
-        elif not (found := _other_iterations(plan, tried)):
+        elif way(plan) not in ways or not (found := _other_iterations(plan, tried)):
             continue
         raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
-    verified = [(_sizes(call.inputs), plan.launch_log()) for call, plan in known.items()]
+    verified = [*ran, *(launch for plan in known.values() for launch in plan.launch_log())]
     for plan, workload in calls:
-        if argument := _new_argument(plan.launch_log(), _sizes(workload.tensors), verified, ran):
+        if way(plan) in ways and (argument := _new_argument(plan.launch_log(), verified)):
             raise Rejected(Reason.UNVERIFIED_PATH, f"only for inputs {shapes_of(workload)} gives a kernel {argument}")
 
 
-def _new_argument(
-    log: Sequence[str], sizes: _Sizes, verified: Sequence[tuple[_Sizes, Sequence[str]]], ran: Sequence[str]
-) -> str:
-    """A flag that no verified launch had, or another number where all had one; "" if there is none.
+def trial_ways(reference: Reference, planner: Planner) -> set[Way]:
+    """The ways that the trials went."""
+    calls = planned_calls(reference.task, reference.trials)
+    return {way(planner.plans[call]) for call in calls if call in planner.plans}
 
-    Numbers that are always one size of the inputs may differ.
-    """
-    logs = [*ran, *(launch for _, launches in verified for launch in launches)]
-    for flag in sorted(_flags(log) - _flags(logs)):
+
+def _new_argument(log: Sequence[str], verified: Sequence[str]) -> str:
+    """A flag that no verified launch had, or another number where all had one; "" if there is none."""
+    for flag in sorted(_flags(log) - _flags(verified)):
         return flag
-    known = _numbers(logs)
+    known_numbers = _numbers(verified)
     for name, values in _numbers(log).items():
-        if len(before := known.get(name, set())) == 1 and values != before:
-            pairs = [(sizes, values), *((each, found[name]) for each, launches in verified
-                                        if name in (found := _numbers(launches)))]  # fmt: skip
-            if not any(all({str(of.get(size))} == numbers for of, numbers in pairs) for size in sizes):
-                return f"{name} other than {min(before)}"
+        known = known_numbers.get(name, set())
+        if len(known) == 1 and values != known:
+            return f"{name} other than {min(known)}"
     return ""
-
-
-_Sizes = dict[tuple[int, str, int], int]
-
-
-def _sizes(inputs: Sequence[Shaped]) -> _Sizes:
-    """The size of each axis, and the elements from it on, by input, kind and axis."""
-    found: _Sizes = {}
-    for number, shape in enumerate(each.shape for each in inputs):
-        for axis, size in enumerate(shape):
-            found[number, "size", axis] = size
-            found[number, "elements", axis] = math.prod(shape[axis:])
-    return found
 
 
 def _plan_one(planner: Planner, *workloads: Workload | None) -> Plan | None:

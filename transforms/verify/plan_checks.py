@@ -10,6 +10,8 @@ from kernelquarry.pipeline.schema.reasons import Reason
 
 from .evidence import InputRejected, Rejected
 from .further_checks import FurtherRuns
+from .larger_calls import trial_ways
+from .paths import way
 from .plan import Planner, Raised, TooLong, Unsupported
 from .plan.agreement import disagreement, planned_calls
 from .plan.claims import Narrowed, Unfaithful, claim
@@ -54,13 +56,15 @@ def narrow_claim(
 ) -> tuple[Narrowed, Planner]:
     """The candidate's text, narrowed to what verified calls took, and verified on the trials once more.
 
-    A text that cannot be narrowed stays as it is.
+    A way that only further calls went was tried in a corner, so it counts as untried. A text that cannot be narrowed
+    stays as it is.
 
     Returns: the text, and a planner that has planned the verified calls and no others.
     """
     task = reference.task
     calls = [*planned_calls(task, reference.trials), *(call for call, _ in further.planned_calls())]
-    planned = [call for call in calls if call in planner.plans]
+    ways = trial_ways(reference, planner)
+    planned = [call for call in calls if call in planner.plans and way(planner.plans[call]) in ways]
     try:
         if planned != calls:  # the planner has seen a part of the others
             calls, planner = planned, Planner(Source(task.triton_code), reply.snapshot)

@@ -99,15 +99,22 @@ def test_a_kernel_for_one_size_is_rejected_at_others(checker: Checker) -> None:
         (1 << 30, 41, "VERIFIED pure"),
     ],
 )
-def test_a_kernel_for_large_sizes_is_tried_or_removed(
-    checker: Checker, least: int, columns: int, headline: str
-) -> None:
+def test_a_kernel_for_large_sizes_alone_is_removed(checker: Checker, least: int, columns: int, headline: str) -> None:
     large = KERNEL.replace("scale_relu", "for_large").partition("class ModelNew")[0]
     launch = f"for_large[(x.numel() // 128,)](x, self.scale, out, n, {columns}, BLOCK=128)"
     branch = f"        if x.numel() > {least}:\n            {launch}\n        return out"
     verdict = checker.check(SCALE, large + kernel("pass").replace("        return out", branch))
     assert verdict.headline.startswith(headline)
-    assert ("removed, since no verified call uses it: for_large" in verdict.narrowed) == (least == 1 << 30)
+    assert not verdict or "removed, since no verified call uses it: for_large" in verdict.narrowed
+
+
+def test_a_kernel_that_the_given_sizes_alone_launch_decides_nothing(checker: Checker) -> None:
+    large = KERNEL.replace("scale_relu", "for_large").partition("class ModelNew")[0]
+    launch = "for_large[(x.numel() // 128 + 1,)](x, self.scale, out, n, 40, BLOCK=128)"
+    branch = f"        if x.shape[0] > 4096:\n            {launch}\n        return out"
+    code = large + kernel("pass").replace("        return out", branch)
+    verdict = checker.check(SCALE.replace("rows = 6", "rows = 1 << 21"), code)
+    assert verdict.status is Status.UNJUDGED and "no verified call had x.shape[0] > 4096 true" in verdict.evidence
 
 
 LARGE = SCALE.replace("rows = 6", "rows = 1 << 40")
