@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
@@ -12,7 +15,7 @@ from .evidence import InputRejected, Rejected
 from .further_checks import FurtherRuns
 from .larger_calls import trial_ways
 from .paths import way
-from .plan import Planner, Raised, TooLong, Unsupported
+from .plan import PlannedCall, Planner, Raised, TooLong, Unsupported
 from .plan.agreement import disagreement, planned_calls
 from .plan.claims import Narrowed, Unfaithful, claim
 from .reference_run import Reference
@@ -60,24 +63,46 @@ def narrow_claim(
     stays as it is.
 
     Returns: the text, and a planner that has planned the verified calls and no others.
+
+    Raises:
+        Rejected: the text still goes a way that only further calls went.
     """
-    task = reference.task
+    task, ways, known = reference.task, trial_ways(reference, planner), planner.plans
     calls = [*planned_calls(task, reference.trials), *(call for call, _ in further.planned_calls())]
-    ways = trial_ways(reference, planner)
-    planned = [call for call in calls if call in planner.plans and way(planner.plans[call]) in ways]
+    planned = [call for call in calls if call in known and way(known[call]) in ways]
+    if planned != calls:  # the planner has seen others, or a part of them
+        planner = Planner(Source(task.triton_code), reply.snapshot)
+    narrowed = _narrowed(planner, planned, reference, reply, sandbox, settings)
+    others = known.keys() - set(planned)
+    again = Planner(Source(narrowed.code), reply.snapshot) if others else planner
+    for call in others:
+        with suppress(Raised, TooLong):
+            if way(again.plan(call)) not in ways:
+                shapes = [list(each.shape) for each in call.inputs]
+                raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes} than in any trial")
+    return narrowed, planner
+
+
+def _narrowed(
+    planner: Planner,
+    calls: Sequence[PlannedCall],
+    reference: Reference,
+    reply: TrialsReply,
+    sandbox: Sandbox,
+    settings: VerifySettings,
+) -> Narrowed:
+    task = reference.task
     try:
-        if planned != calls:  # the planner has seen a part of the others
-            calls, planner = planned, Planner(Source(task.triton_code), reply.snapshot)
         for spare in (False, True):
             narrowed = claim(task.triton_code, task.init_args, reply.snapshot, calls, planner, spare)
             failure = narrowed.code != task.triton_code and _failure(
                 reference.with_candidate(narrowed.code), sandbox, settings
             )
             if not failure:
-                return narrowed, planner
+                return narrowed
     except Unfaithful as error:
         failure = str(error)
-    return Narrowed(task.triton_code, (f"not narrowed: {failure}",)), planner
+    return Narrowed(task.triton_code, (f"not narrowed: {failure}",))
 
 
 def _failure(narrowed: Reference, sandbox: Sandbox, settings: VerifySettings) -> str:

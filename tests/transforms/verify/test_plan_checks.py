@@ -9,10 +9,13 @@ import pytest
 from corpus import load_case
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.transforms.verify import plan_checks
 from kernelquarry.transforms.verify.checks import Proven
 from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.further_checks import FurtherRuns
+from kernelquarry.transforms.verify.plan.claims import Unfaithful
 from kernelquarry.transforms.verify.plan_checks import check_plan
 from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.running import run_candidate
@@ -49,6 +52,24 @@ def test_a_function_that_the_constructor_needs_whole_stays(sandbox: Sandbox) -> 
     proven = verify_task(replace(task, triton_code=code), sandbox, SETTINGS)
     assert isinstance(proven, Proven) and proven.code == code
     assert any(note.endswith("since the constructor needs more") for note in proven.narrowed)
+
+
+def test_a_way_that_only_further_calls_went_must_raise(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = task_of("softmax")
+    lines = task.triton_code.splitlines()
+    (at,) = (index for index, line in enumerate(lines) if line.strip().startswith("softmax["))
+    again = f"        if x.shape[1] > 1500:\n    {lines[at]}"
+    task = replace(task, triton_code="\n".join([*lines[: at + 1], again, *lines[at + 1 :], ""]))
+    proven = verify_task(task, sandbox, SETTINGS)
+    assert isinstance(proven, Proven) and proven.narrowed[0].endswith("verified only unless x.shape[1] > 1500")
+
+    def refuse(*_: object) -> None:
+        raise Unfaithful("for a test")
+
+    monkeypatch.setattr(plan_checks, "claim", refuse)
+    outcome = verify_task(task, sandbox, SETTINGS)
+    assert isinstance(outcome, Dropped) and outcome.reason is Reason.UNVERIFIED_PATH
+    assert "goes another way" in outcome.evidence
 
 
 def test_a_text_without_conditions_stays(sandbox: Sandbox) -> None:
