@@ -57,7 +57,7 @@ _EXECUTED = (SizeLimits(1 << 24, 1 << 20, 2 << 30),)
 _ONE_CALL = 4  # times these limits for a single call
 _MORE_CALLS = 2
 _MODULE = Limits(wall_s=60.0, cpu_s=30, memory_mb=8 << 10)  # of the guest that reads a module
-_KERNEL = Limits(wall_s=120.0, cpu_s=20)  # of each guest that runs a kernel
+_SETTINGS = VerifySettings(limits=Limits(wall_s=120.0, cpu_s=20))  # of each guest that runs a kernel
 # Kinds of guests, in the order in which a check needs them.
 _KINDS = ("reference", "interpret", "compile")
 _GPU_KINDS = ("reference", "trace", "compile", "perturbed")
@@ -273,7 +273,7 @@ class Checker:
             problem = self._problem(module, sizes)
             watch.start_clock()
             task = _task(problem, self._settings.mixed)
-            judgement = judge_code(kernel, task, sandbox, _verify_settings(self._sandbox))
+            judgement = judge_code(kernel, task, sandbox, _SETTINGS)
             if judgement.reason is not Reason.TIMED_OUT or watch.is_late:
                 break
         if judgement.reason in _OF_GUEST and watch.is_late:
@@ -284,10 +284,10 @@ class Checker:
         larger = self._at_larger_sizes(module, sizes, above) if above else None
         if larger is not None:
             other = _task(larger, self._settings.mixed)
-            judgement = judge_construction(judgement, other, sandbox, _verify_settings(self._sandbox))
+            judgement = judge_construction(judgement, other, sandbox, _SETTINGS)
         if judgement.passes and problem.given is not None and not _was_tried(problem.given, problem):
             given = replace(task, init_args=problem.given_init_args, workloads=(problem.given,))
-            judgement = judge_given(judgement, task, given, sandbox, _verify_settings(self._sandbox))
+            judgement = judge_given(judgement, task, given, sandbox, _SETTINGS)
         verdict = _verdict(judgement, task, problem, larger)
         if verdict and self._settings.timed and judgement.verdict is not None:
             timing = _time(module, problem, judgement, judgement.verdict, sandbox)
@@ -353,10 +353,6 @@ def _integers(init_args: str) -> list[int]:
     """The integers in the source of a constructor's arguments, in order."""
     constants = [node.value for node in ast.walk(parse(init_args)) if isinstance(node, ast.Constant)]
     return [value for value in constants if type(value) is int]
-
-
-def _verify_settings(sandbox: Sandbox) -> VerifySettings:
-    return VerifySettings(limits=_KERNEL)
 
 
 def _task(problem: Problem, mixed: bool) -> Task:

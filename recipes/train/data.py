@@ -159,11 +159,7 @@ def _fitted(pairs: Sequence[Pair], lengths: Sequence[int], limit: int) -> Fitted
 
 
 def trainable(pairs: Iterable[Pair]) -> list[Pair]:
-    """Pairs with pure kernels inside of the language of answers.
-
-    No prompt asks for a kernel that leaves work to PyTorch's operators, and an answer outside of the language is not
-    judged.
-    """
+    """Pairs whose kernel an answer may be like: pure, as prompts demand, and inside of the language of answers."""
     return [pair for pair in pairs if pair.purity is Purity.PURE and pair.measures.inside != 0]
 
 

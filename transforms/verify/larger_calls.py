@@ -49,19 +49,21 @@ def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str
         return
     try:
         other = Planner(planner.evaluator.source, planner.snapshot)
-        calls = [(plan, workload) for workload, even in larger if (plan := _plan_one(other, workload, even))]
+        plans = ((_plan_one(other, workload, even), workload) for workload, even in larger)
+        calls = [(plan, way(plan), workload) for plan, workload in plans if plan]
     except Unsupported as error:
         raise Rejected(Reason.OUTSIDE_LANGUAGE, f"no plan: the host code needs {error}") from error
-    ways, all_ways, tried = trial_ways(reference, planner), set(map(way, known.values())), _iterations(known.values())
-    for plan, workload in calls:
-        if way(plan) not in all_ways:
+    ways, tried = set(map(way, known.values())), _iterations(known.values())
+    of_trials = trial_ways(reference, planner)
+    for plan, taken, workload in calls:
+        if taken not in ways:
             found = _divergence(path(plan), path(next(iter(known.values()))))
-        elif way(plan) not in ways or not (found := _other_iterations(plan, tried)):
+        elif taken not in of_trials or not (found := _other_iterations(plan, tried)):
             continue
         raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
     verified = [*ran, *(launch for plan in known.values() for launch in plan.launch_log())]
-    for plan, workload in calls:
-        if way(plan) in ways and (argument := _new_argument(plan.launch_log(), verified)):
+    for plan, taken, workload in calls:
+        if taken in of_trials and (argument := _new_argument(plan.launch_log(), verified)):
             raise Rejected(Reason.UNVERIFIED_PATH, f"only for inputs {shapes_of(workload)} gives a kernel {argument}")
 
 

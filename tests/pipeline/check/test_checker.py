@@ -19,6 +19,7 @@ from kernelquarry.pipeline.check.stages import STAGES, later_stage
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import SizeLimits
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.transforms.verify import VerifySettings
 from tests.pipeline.check.pairs import KERNEL, SCALE, WRONG, kernel, module
 
 LIMITS = SizeLimits(10_000, 10_000, 10**6)
@@ -304,7 +305,7 @@ def test_a_kernel_that_is_not_python_is_rejected(checker: Checker) -> None:
 def test_a_kernel_that_hangs_is_tried_on_smaller_sizes_and_rejected(
     checker: Checker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "_KERNEL", Limits(wall_s=30, cpu_s=2))
+    monkeypatch.setattr(checking, "_SETTINGS", VerifySettings(limits=Limits(wall_s=30, cpu_s=2)))
     verdict = checker.check(SCALE, kernel("while True: pass"))
     assert verdict.status is Status.REJECTED and verdict.reason == "timed_out"
 

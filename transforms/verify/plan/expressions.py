@@ -37,7 +37,7 @@ from .values import (
 )
 
 _MAX_STEPS, _MAX_STEPS_OF_ALL = 100_000, 600_000  # of one call, of all calls of a candidate
-_NUMBERS = 4  # values of an expression that are noted
+_NUMBERS = 2  # values of an expression that are noted: they tell whether it was constant
 _ITEMS_OF_STEP = 8  # items of a new list or text that count as one step
 BINARY: Mapping[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
