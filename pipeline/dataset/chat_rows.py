@@ -11,8 +11,7 @@ from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, 
 from kernelquarry.pipeline.schema.ids import chat_id
 from kernelquarry.pipeline.schema.provenance import Distillation, Turn
 from kernelquarry.pipeline.schema.records import Pair, Purity, Row
-
-from .supported_inputs import supported_inputs
+from kernelquarry.transforms.tidy.supported_inputs import supported_inputs
 
 COLUMNS = "columns"  # value of `thought_by` for a plan that `plan.md.j2` renders from the pair's columns
 
@@ -31,7 +30,7 @@ def examples(pair: Pair) -> tuple[Example, ...]:
 
 def pair_prompt(pair: Pair) -> list[prompts.Message]:
     """The prompt that the pair's kernel answers."""
-    return prompts.kernel_request(pair.python_code, supported_inputs(pair, pair.shape_general))
+    return module_prompt(pair, pair.shape_general)
 
 
 def module_prompt(row: Row, general: bool = True) -> list[prompts.Message]:
@@ -40,7 +39,9 @@ def module_prompt(row: Row, general: bool = True) -> list[prompts.Message]:
     Args:
         general: the kernel must accept all sizes that the row's workloads vary; else those of its first workload.
     """
-    return prompts.kernel_request(row.python_code, supported_inputs(row, general))
+    by_compiler = row.triton_code and row.generator.kind != "model"  # others have no guards
+    guards = row.guards if by_compiler else None
+    return prompts.kernel_request(row.python_code, supported_inputs(row.workloads, guards, general))
 
 
 def exercises(pair: Pair) -> tuple[Exercise, ...]:

@@ -10,6 +10,7 @@ from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Distillation, Generator, Turn
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, CounterExample
+from kernelquarry.transforms.tidy.supported_inputs import supported_inputs
 
 from .cache import Reply
 from .client import ChatRequest
@@ -36,14 +37,16 @@ class Conversation:
         """A conversation with its first prompt. `seed`: the module's kernel, which the route "write" does not show."""
         # Our own models are trained on the plain system prompt.
         system = "system" if teacher.kind == "own" else _SYSTEM_PROMPTS[route]
-        values = {"python_code": seed.probed.python_code}
+        name, values = str(route), {"python_code": seed.probed.python_code}
         if route != "write":
             values["triton_code"] = seed.triton_code
+        elif sizes := supported_inputs(seed.probed.workloads, seed.guards if seed.triton_code else None, True):
+            name, values["sizes"] = "sized", sizes
         messages = (
             Message(role="system", content=render_prompt(system)),
-            Message(role="user", content=render_prompt(route, **values)),
+            Message(role="user", content=render_prompt(name, **values)),
         )
-        return cls(teacher, route, sample, messages, (prompt_id(system), prompt_id(route)))
+        return cls(teacher, route, sample, messages, (prompt_id(system), prompt_id(name)))
 
     def request(self) -> ChatRequest:
         return ChatRequest(self.teacher, self.messages, self.sample)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.sandbox import Sandbox
@@ -39,6 +40,7 @@ def distill(module: Verified | Probed, sandbox: Sandbox, session: TeacherSession
     opened = [
         Conversation.open(teacher, route, sample, seed)
         for teacher in session.config.teachers
+        if len(seed.probed.python_code) <= (teacher.longest_module or math.inf)
         for route in teacher.routes
         if route == "write" or seed.triton_code
         for sample in range(teacher.samples if route != "explain" else 1)

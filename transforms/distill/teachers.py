@@ -31,6 +31,7 @@ PROMPTS = (
     "system",
     "teacher",
     "write",
+    "sized",
     "refine",
     "explain",
     "repair",
@@ -69,6 +70,7 @@ class Teacher(_Model):
     usd_per_million_output: Annotated[float, Field(ge=0)] = 0.0
     batch_price: Annotated[float, Field(ge=0, le=1)] = 1.0  # share of the price that a batch costs
     routes: Annotated[tuple[Route, ...], Field(min_length=1)] = ("write", "refine")
+    longest_module: Annotated[int, Field(ge=0)] = 0  # characters of a module that it is asked for; 0: any number
     samples: Annotated[int, Field(ge=1)] = 1
     in_flight: Annotated[int, Field(ge=1)] = 16
     timeout_s: Annotated[float, Field(gt=0)] = 600.0

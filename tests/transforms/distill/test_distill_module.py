@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 from corpus import load_case
 from distill_factories import make_distill_config, make_teacher
-from factories import make_verdict
+from factories import make_pair, make_verdict
 from scripted_endpoint import Said, ScriptedEndpoint
 
-from kernelquarry.pipeline.prompts import kernel_request, render_prompt
+from kernelquarry.pipeline.dataset.chat_rows import module_prompt
+from kernelquarry.pipeline.prompts import render_prompt
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.distill_result import Attempt, DistillResult
@@ -55,9 +57,9 @@ def cached_judgements() -> Iterator[None]:
 def run_distill(sandbox: Sandbox, tmp_path: Path) -> Distill:
     """A function that distills SEED with an endpoint that gives `answers` in turn."""
 
-    def run(answers: Sequence[str], routes=("refine",), samples=1, **overrides) -> DistillResult:
+    def run(answers: Sequence[str], routes=("refine",), samples=1, longest_module=0, **overrides) -> DistillResult:
         with ScriptedEndpoint(lambda request, number: Said(answers[number])) as endpoint:
-            teacher = make_teacher(endpoint.url, routes=routes, samples=samples, in_flight=1)
+            teacher = make_teacher(endpoint.url, routes=routes, samples=samples, in_flight=1, longest_module=longest_module)
             config: DistillConfig = make_distill_config(teacher, **overrides)
             with Client(config, tmp_path / "answers.sqlite") as client:
                 outcome = distill(SEED, sandbox, TeacherSession(config, client))
@@ -161,7 +163,16 @@ def test_our_own_model_gets_its_training_prompt(sandbox: Sandbox, tmp_path: Path
         config = make_distill_config(make_teacher(endpoint.url, routes=("write",), kind="own"), repairs=0)
         with Client(config, tmp_path / "answers.sqlite") as client:
             distill(SEED, sandbox, TeacherSession(config, client))
-    assert endpoint.requests[0]["messages"] == kernel_request(SEED.candidate.probed.python_code)
+    probed, guards = SEED.candidate.probed, SEED.candidate.guards
+    row = replace(make_pair(), python_code=probed.python_code, workloads=probed.workloads, guards=guards)
+    assert endpoint.requests[0]["messages"] == module_prompt(row)
+    assert "where names are sizes that vary" in endpoint.requests[0]["messages"][1]["content"]
+
+
+def test_a_teacher_is_asked_for_modules_up_to_its_limit(sandbox: Sandbox, run_distill: Distill) -> None:
+    size = len(SEED.candidate.probed.python_code)
+    assert reasons(run_distill(["no"], repairs=0, longest_module=size)) == ["no_code"]
+    assert reasons(run_distill([], longest_module=size - 1)) == []
 
 
 EXPLANATION = (

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from factories import make_pair
 
 from kernelquarry.pipeline.dataset.rows import read_rows
-from kernelquarry.pipeline.dataset.supported_inputs import supported_inputs
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
+from kernelquarry.transforms.tidy.supported_inputs import supported_inputs
 
 
 def workloads(*calls: tuple[tuple[int, ...], ...]) -> tuple[Workload, ...]:
@@ -27,34 +24,35 @@ IMAGES = workloads(((2, 8, 6, 6), (2, 8)), ((3, 8, 11, 11), (3, 8)))
 
 
 @pytest.mark.parametrize(
-    ("change", "described"),
+    ("calls", "guards", "described"),
     [
-        ({"guards": ("input1_0 == input0_0",)}, "inputs `x` (batch, 8, height, width), `y` (batch, 8), VARY"),
-        ({}, "inputs `x` (batch, 8, height, width), `y` (batch_2, 8), VARY"),
-        ({"triton_code": ""}, "inputs `x` (batch, 8, height, width), `y` (batch, 8), VARY"),
+        (IMAGES, ("input1_0 == input0_0",), "inputs `x` (batch, 8, height, width), `y` (batch, 8), VARY"),
+        (IMAGES, (), "inputs `x` (batch, 8, height, width), `y` (batch_2, 8), VARY"),
+        (IMAGES, None, "inputs `x` (batch, 8, height, width), `y` (batch, 8), VARY"),
         (
-            {"guards": ("input1_0 == input0_0", "input0_2 <= 31", "input0_3 % 2 == 0")},
+            IMAGES,
+            ("input1_0 == input0_0", "input0_2 <= 31", "input0_3 % 2 == 0"),
             "inputs `x` (batch, 8, height, width), `y` (batch, 8), VARY and `height <= 31`, `width % 2 == 0`",
         ),
-        ({"workloads": IMAGES[:1], "guards": ("input0_2 <= 31",)}, "inputs `x` (2, 8, 6, 6), `y` (2, 8)"),
-        ({"workloads": workloads(((5,),), ((6,),))}, "inputs `x` (batch,), VARY"),
-        ({"workloads": workloads(())}, ""),
+        (IMAGES[:1], ("input0_2 <= 31",), "inputs `x` (2, 8, 6, 6), `y` (2, 8)"),
+        (workloads(((5,),), ((6,),)), (), "inputs `x` (batch,), VARY"),
+        (workloads(()), (), ""),
     ],
     ids=["tied", "apart", "without_kernel", "limits", "fixed", "one_axis", "no_tensor"],
 )
-def test_sizes_that_vary_have_names(change: dict[str, Any], described: str) -> None:
-    row = replace(make_pair(), **{"workloads": IMAGES, "guards": (), **change})
-    assert supported_inputs(row, True) == described.replace("VARY", "where names are sizes that vary")
+def test_sizes_that_vary_have_names(
+    calls: tuple[Workload, ...], guards: tuple[str, ...] | None, described: str
+) -> None:
+    assert supported_inputs(calls, guards, True) == described.replace("VARY", "where names are sizes that vary")
 
 
 def test_a_kernel_for_one_size_has_numbers() -> None:
-    row = replace(make_pair(), workloads=IMAGES, guards=("input1_0 == input0_0",))
-    assert supported_inputs(row, False) == "inputs `x` (2, 8, 6, 6), `y` (2, 8)"
+    assert supported_inputs(IMAGES, ("input1_0 == input0_0",), False) == "inputs `x` (2, 8, 6, 6), `y` (2, 8)"
 
 
 def test_sizes_have_the_names_that_the_kernel_gives_them() -> None:
     checks = [
-        (supported_inputs(row, True), f"`{tensor}` {shape}")
+        (supported_inputs(row.workloads, row.guards, True), f"`{tensor}` {shape}")
         for row in read_rows(SAMPLE)
         if row.shape_general
         for tensor, shape in re.findall(r'f"(\w+) is \{tuple\(\w+\.shape\)\}, not (\(.*?\))"', row.triton_code)

@@ -8,44 +8,47 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from kernelquarry.pipeline.schema.records import Row
-from kernelquarry.transforms.tidy.syntax.ast_tools import tuple_text
+from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.axis_names import axis_word
 from kernelquarry.transforms.workloads.guards import parse_guard, same_sizes
 from kernelquarry.transforms.workloads.resize import axis_sizes, free_sizes
+
+from .syntax.ast_tools import tuple_text
 
 Axis = tuple[int, int]  # index of a tensor of the call, and of its axis
 _SIZE = re.compile(r"input(\d+)_(\d+)")  # in guards
 
 
-def supported_inputs(row: Row, general: bool) -> str:
-    """The shapes of the row's inputs; "" if the call has no tensors.
+def supported_inputs(workloads: Sequence[Workload], guards: Sequence[str] | None, general: bool) -> str:
+    """The shapes of a module's inputs; "" if the call has no tensors.
 
     Sizes with the same name are equal. The names are those that `tidy` gives in `forward`.
 
     Args:
+        guards: of the compiler's kernel, which say which axes have the same size; None: axes of two tensors do if
+            their sizes are equal in all workloads.
         general: sizes that differ between the workloads have names; else all are those of the first workload.
     """
-    tensors = row.workloads[0].tensors
-    sizes = _named_sizes(row, general)
+    tensors = workloads[0].tensors
+    sizes = _named_sizes(workloads, guards, general)
     shapes = [[sizes[index, axis] for axis in range(len(tensor.shape))] for index, tensor in enumerate(tensors)]
     inputs = [f"`{tensor.name}` {tuple_text(shape)}" for tensor, shape in zip(tensors, shapes, strict=True)]
     if not inputs:
         return ""
     if not any(name.isidentifier() for name in sizes.values()):
         return f"inputs {', '.join(inputs)}"
-    limits = [guard for guard in row.guards if not same_sizes([parse_guard(guard)])]
+    limits = [guard for guard in guards or () if not same_sizes([parse_guard(guard)])]
     named = [_SIZE.sub(lambda size: sizes[int(size[1]), int(size[2])], guard) for guard in limits]
     limited = f" and {', '.join(f'`{limit}`' for limit in named)}" if named else ""
     return f"inputs {', '.join(inputs)}, where names are sizes that vary{limited}"
 
 
-def _named_sizes(row: Row, general: bool) -> dict[Axis, str]:
+def _named_sizes(workloads: Sequence[Workload], guards: Sequence[str] | None, general: bool) -> dict[Axis, str]:
     """Axis -> a name, or a number where the size is fixed."""
-    tensors, sizes = row.workloads[0].tensors, axis_sizes(row.workloads)
-    free, first = set(free_sizes(row.workloads) if general else ()), _first_axes(row)
+    tensors, sizes = workloads[0].tensors, axis_sizes(workloads)
+    free, first = set(free_sizes(workloads) if general else ()), _first_axes(sizes, guards)
     named, used = dict[Axis, str](), Counter[str]()
     for axis, size in sizes.items():
         if size not in free:
@@ -59,16 +62,12 @@ def _named_sizes(row: Row, general: bool) -> dict[Axis, str]:
     return named
 
 
-def _first_axes(row: Row) -> Mapping[Axis, Axis]:
-    """Axis -> the first axis that must have the same size.
-
-    The guards of the kernel name these axes. A row without a kernel has no guards; there, axes of two tensors have the
-    same size if it is equal in all workloads.
-    """
-    if row.triton_code:
-        found = same_sizes(parse_guard(guard) for guard in row.guards)
+def _first_axes(sizes: Mapping[Axis, tuple[int, ...]], guards: Sequence[str] | None) -> Mapping[Axis, Axis]:
+    """Axis -> the first axis that must have the same size."""
+    if guards is not None:
+        found = same_sizes(parse_guard(guard) for guard in guards)
         return {(tensor, axis): first[1:] for (_, tensor, axis), first in found.items()}
-    sizes, equal = axis_sizes(row.workloads), dict[Axis, Axis]()
+    equal = dict[Axis, Axis]()
     for axis, size in sizes.items():
         same = [each for each, other in sizes.items() if other == size and each[0] < axis[0]]
         equal |= {axis: same[0]} if same else {}
