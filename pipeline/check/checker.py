@@ -55,7 +55,7 @@ INPUTS = ("derived", "as-given")
 INTERPRETED = (SizeLimits(5_000_000, 1 << 17, 50_000_000), SizeLimits(200_000, 1 << 12, 1_000_000))
 _EXECUTED = (SizeLimits(1 << 24, 1 << 20, 2 << 30),)
 _ONE_CALL = 4  # times these limits for a single call
-_MORE_CALLS = 2
+MORE_CALLS = 2
 _MODULE = Limits(wall_s=60.0, cpu_s=30, memory_mb=8 << 10)  # of the guest that reads a module
 _SETTINGS = VerifySettings(limits=Limits(wall_s=120.0, cpu_s=20))  # of each guest that runs a kernel
 # Kinds of guests, in the order in which a check needs them.
@@ -315,7 +315,7 @@ class Checker:
             return known.result()
         resize = self._settings.inputs == "derived"
         try:
-            more_calls = _MORE_CALLS if resize and not above else 0
+            more_calls = MORE_CALLS if resize and not above else 0
             problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, more_calls, above)
         except BaseException as error:
             if not isinstance(error, UnfitProblem):

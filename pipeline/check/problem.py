@@ -80,7 +80,8 @@ def _problem(reply: ProblemReply) -> Problem:
 
 def _workload(call: ProblemCall) -> Workload:
     tensors = [
-        TensorSpec(f"x{place}", spec.shape, spec.dtype, spec.low, spec.high) for place, spec in enumerate(call.tensors)
+        TensorSpec(name if name.isidentifier() else f"x{place}", spec.shape, spec.dtype, spec.low, spec.high)
+        for place, (name, spec) in enumerate(zip(call.names, call.tensors, strict=True))
     ]
     return Workload(tuple(tensors), json.dumps(call.args))
 

@@ -84,7 +84,7 @@ def read_suite(
         with ThreadPoolExecutor(_READERS) as threads:
             rows = list(threads.map(lambda entry: _row_or_none(entry.id, entry.code, sandbox), chosen))
         return [
-            Problem(entry.id, f"level {entry.level}", row, False, by_check=True)
+            Problem(entry.id, f"level {entry.level}", row, row.shape_general, by_check=True)
             for entry, row in zip(chosen, rows, strict=True)
             if row
         ]

@@ -151,7 +151,8 @@ def test_a_checkout_of_kernelbench_is_read_by_level(tmp_path: Path) -> None:
     assert [each.id for each in found] == ["1-002_Softmax", "1-010_Softmax", "2-001_Softmax"]
     assert [each.level for each in found] == ["level 1", "level 1", "level 2"]
     assert [each.id for each in first] == ["1-002_Softmax"]
-    (workload,) = found[0].row.workloads
+    workload = found[0].row.workloads[0]
+    assert "for inputs `x` (batch, length), where names are sizes that vary." in found[0].chat[1]["content"]
     assert workload.tensors[0].shape == (4, 10) and workload.args == '[{"tensor": 0}]'
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -222,7 +224,17 @@ class _Problem:
             InputSpec(tuple(value.shape), str(value.dtype).removeprefix("torch."), *bounds)
             for value, bounds in zip(self.tensors, self._bounds_within(unit), strict=True)
         )
-        return ProblemCall(specs, self._tree)
+        return ProblemCall(specs, self._names(), self._tree)
+
+    def _names(self) -> tuple[str, ...]:
+        """A name for each tensor: that of forward's argument, or one with its number."""
+        names = [f"x{place}" for place in range(len(self.tensors))]
+        with suppress(ValueError, TypeError):  # forward has no signature
+            parameters = inspect.signature(self.module.forward).parameters.values()
+            for parameter, value in zip(parameters, self._tree, strict=False):
+                if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and isinstance(value, dict) and "tensor" in value:
+                    names[value["tensor"]] = parameter.name
+        return tuple(names)
 
     def _bounds_within(self, unit: bool) -> list[tuple[int, int]]:
         return [
