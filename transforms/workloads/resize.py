@@ -6,7 +6,7 @@ A size that differs between the workloads of a row is free: it may be changed. T
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -254,11 +254,15 @@ def rounded(workloads: Sequence[Workload], call: Workload, unit: int) -> Workloa
 
 def large(workloads: Sequence[Workload], elements: int, unit: int = 1) -> list[Workload]:
     """For each free size, a call with more than `elements` elements by that size; sizes are multiples of `unit`."""
-    calls, others = [], {size: _up(size[-1], unit) for size in free_sizes(workloads)}
-    for size in others:
-        one, two = (count_elements(resized(workloads, others | {size: n})) for n in (1, 2))
-        calls.append(resized(workloads, others | {size: _up(elements // (two - one) + 2, unit)}))
-    return calls
+    others = {size: _up(size[-1], unit) for size in free_sizes(workloads)}
+
+    def at(size: Size, n: int) -> Workload:
+        return resized(workloads, others | {size: n})
+
+    def least(size: Size) -> int:
+        return bisect_right(range(elements + 1), elements, key=lambda n: count_elements(at(size, n)))
+
+    return [at(size, _up(least(size), unit)) for size in others]
 
 
 def _up(n: int, unit: int) -> int:

@@ -46,6 +46,8 @@ def test_a_call_that_the_reference_refuses_or_is_slow_on_decides_nothing(sandbox
     trials = [PlannedTrial(at, at, "normal") for at in range(4)]
     reference = run(SLOW, trials, sandbox, 0.3, (2, 3, 5, 7))
     assert [reference.decides(index) for index in range(4)] == [True, False, False, True]
+    observed = reference._runs[0]["eager"]
+    assert [reference.is_right(index, observed) for index in range(4)] == [True, True, True, False]
 
 
 def test_trials_that_the_reference_refuses_end_the_run(sandbox: Sandbox) -> None:

@@ -173,6 +173,11 @@ def test_wide_grows_all_sizes_by_one_factor():
     assert rows % 2 == length % 2 == 1 and rows * 8 * length >= 1 << 23 and 1 < rows / length < 2
 
 
+def test_large_grows_no_further_than_needed_where_axes_are_tied():
+    (call,) = large([of_shapes((2, 9, 9, 9)), of_shapes((2, 5, 5, 5))], 1 << 30)
+    assert call == of_shapes((2, 813, 813, 813))
+
+
 def test_large_and_wide_need_a_free_size():
     assert (large(WORKLOADS[:1], 1 << 25), wide(WORKLOADS[:1])) == ([], None)
 
