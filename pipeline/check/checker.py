@@ -349,6 +349,12 @@ def _numbers_between(kernel: str, problem: Problem) -> tuple[int, ...]:
     return tuple(n for n in integers(kernel) if any(tried <= n < given for tried, given in pairs))
 
 
+def _numbers_of_given(kernel: str, problem: Problem) -> list[int]:
+    """Numbers of the kernel that the constructor has in the source that was read, and has not in the trials."""
+    pairs = zip(_integers(problem.init_args), _integers(problem.given_init_args), strict=False)
+    return sorted({given for tried, given in pairs if tried < given} & {*integers(kernel)})
+
+
 def _integers(init_args: str) -> list[int]:
     """The integers in the source of a constructor's arguments, in order."""
     constants = [node.value for node in ast.walk(parse(init_args)) if isinstance(node, ast.Constant)]
@@ -438,6 +444,12 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
     own_sizes = verdict.given in verdict.sizes
     if own_sizes and reason in _AT_A_SIZE and len(problem.workloads) > 1 and not evidence.startswith(_OWN_SIZES):
         verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, _OTHER_SIZES))))
+    if reason in _AT_A_SIZE and (numbers := _numbers_of_given(judgement.code, problem)):
+        cause = (
+            f"constructed with {problem.init_args}: {evidence}; the kernel has {numbers[0]} of "
+            f"{problem.given_init_args}, with which the module is too large to check here"
+        )
+        return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     if reason is Reason.STATE_DIFFERS and not own_sizes:
         cause = f"{evidence} at sizes that can be checked here; at those of get_inputs() it may be the same"
         return replace(verdict, status=Status.UNJUDGED, evidence=cause)

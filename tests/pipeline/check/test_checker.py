@@ -109,13 +109,28 @@ def test_a_kernel_for_large_sizes_alone_is_removed(checker: Checker, least: int,
     assert not verdict or "removed, since no verified call uses it: for_large" in verdict.narrowed
 
 
+def test_the_constructor_stays_as_given_where_it_can_be_afforded(checker: Checker) -> None:
+    large = SCALE.replace("rows = 6", "rows = 1 << 22").replace("columns = 40", "columns = 4096")
+    verdict = checker.check(large, kernel("assert x.shape[1] == 4096"))
+    assert verdict and {shapes[0][1] for shapes in verdict.sizes} == {4096}
+
+
+def test_a_kernel_for_a_constructor_that_is_too_large_decides_nothing(checker: Checker) -> None:
+    large = SCALE.replace("columns = 40", "columns = 8388608")
+    assert checker.check(large, KERNEL).status is Status.VERIFIED
+    verdict = checker.check(large, kernel("assert x.shape[1] == 8388608"))
+    assert verdict.status is Status.UNJUDGED and "the kernel has 8388608 of [8388608]" in verdict.evidence
+    assert checker.check(large, WRONG).status is Status.REJECTED
+
+
 def test_a_kernel_that_the_given_sizes_alone_launch_decides_nothing(checker: Checker) -> None:
     large = KERNEL.replace("scale_relu", "for_large").partition("class ModelNew")[0]
     launch = "for_large[(x.numel() // 128 + 1,)](x, self.scale, out, n, x.shape[1], BLOCK=128)"
-    branch = f"        if x.shape[0] > 3000:\n            {launch}\n        return out"
+    branch = f"        if x.shape[0] > 30000:\n            {launch}\n        return out"
     code = large + kernel("pass").replace("        return out", branch)
-    verdict = checker.check(SCALE.replace("rows = 6", "rows = 1 << 21"), code)
-    assert verdict.status is Status.UNJUDGED and "no verified call had x.shape[0] > 3000 true" in verdict.evidence
+    narrow = SCALE.replace("rows = 6", "rows = 1 << 21").replace("columns = 40", "columns = 4")
+    verdict = checker.check(narrow, code)
+    assert verdict.status is Status.UNJUDGED and "no verified call had x.shape[0] > 30000 true" in verdict.evidence
 
 
 LARGE = SCALE.replace("rows = 6", "rows = 1 << 40")

@@ -59,7 +59,9 @@ def run_distill(sandbox: Sandbox, tmp_path: Path) -> Distill:
 
     def run(answers: Sequence[str], routes=("refine",), samples=1, longest_module=0, **overrides) -> DistillResult:
         with ScriptedEndpoint(lambda request, number: Said(answers[number])) as endpoint:
-            teacher = make_teacher(endpoint.url, routes=routes, samples=samples, in_flight=1, longest_module=longest_module)
+            teacher = make_teacher(
+                endpoint.url, routes=routes, samples=samples, in_flight=1, longest_module=longest_module
+            )
             config: DistillConfig = make_distill_config(teacher, **overrides)
             with Client(config, tmp_path / "answers.sqlite") as client:
                 outcome = distill(SEED, sandbox, TeacherSession(config, client))

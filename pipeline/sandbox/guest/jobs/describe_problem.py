@@ -67,7 +67,7 @@ def _describe(request: ProblemRequest) -> ProblemReply:
         given = _outline(code)
         outlines = given is not None and not _loops(code, sizes) and given.census_without_values is not None
         if request.resize:
-            sizes, problem = _affordable(code, sizes, limits, outlines, _least(code, sizes, request.above))
+            sizes, problem = _affordable(code, sizes, limits, outlines, request.above)
         else:
             problem = _as_given(code, given if outlines else None, limits)
         more = request.more_calls
@@ -358,32 +358,30 @@ def _loops(code: str, sizes: Sizes) -> bool:
     return counts[0] < counts[-1]
 
 
-def _least(code: str, sizes: Sizes, above: Sequence[int]) -> dict[Size, int]:
-    """The smallest value of each size of the constructor that is above one of the numbers."""
-    if not above:
-        return {}
+def _of_constructor(code: str, sizes: Sizes) -> list[Size]:
+    """The sizes on which the constructor's arguments or the state depend."""
     given = _outline(code)
-    below = {size: max((number for number in above if number < n), default=0) for size, n in sizes.items()}
-    changed = {size: _outline(with_sizes(code, sizes | {size: n - 1})) for size, n in sizes.items() if below[size]}
-    return {
-        size: below[size] + 1
+    if given is None:
+        return []
+    changed = {size: _outline(with_sizes(code, sizes | {size: n - 1})) for size, n in sizes.items()}
+    return [
+        size
         for size, other in changed.items()
-        if given is None or other is None or other.init_args != given.init_args
-    }
+        if other is None or other.init_args != given.init_args or _shapes(other.module) != _shapes(given.module)
+    ]
 
 
 def _affordable(
-    code: str, sizes: Sizes, limits: SizeLimits, outlines: bool, least: Mapping[Size, int]
+    code: str, sizes: Sizes, limits: SizeLimits, outlines: bool, above: Sequence[int]
 ) -> tuple[Sizes, _Problem]:
     """The largest sizes at which the problem is within the limits, and the problem at these sizes. Raises: _Unfit.
 
+    The sizes of the constructor stay as given where that is within the limits, since a kernel may be for them alone.
+
     Args:
         outlines: True if the problem runs without values.
-        least: see `shrink`; the problem may exceed the limits if there are none.
+        above: see `ProblemRequest`; the problem may exceed the limits if there are none.
     """
-    if not outlines and not least and (fitting := _first_that_runs(code, sizes)):
-        sizes = fitting
-    problem: _Problem | None = None
 
     def cost(other: Sizes) -> Cost | None:
         try:
@@ -394,10 +392,38 @@ def _affordable(
         outlined = _outline(with_sizes(code, other))
         return outlined.cost_without_values if outlined else None
 
+    if above:
+        below = {size: max((number for number in above if number < n), default=0) for size, n in sizes.items()}
+        least = {size: below[size] + 1 for size in _of_constructor(code, sizes) if below[size]}
+        found = _shrunk(code, sizes, cost, limits, least)
+        if found is None:
+            raise _Unfit("sizes that are large enough are too large to check here")
+        return found
+    now = cost(sizes) if outlines else None
+    if now is not None and now.exceeds(limits) and now.parameters <= limits.parameters:
+        found = _shrunk(code, sizes, cost, limits, {size: sizes[size] for size in _of_constructor(code, sizes)})
+        if found is not None:
+            return found
+    if not outlines:
+        sizes = _first_that_runs(code, sizes) or sizes
+    found = _shrunk(code, sizes, cost, limits, {})
+    assert found is not None
+    return found
+
+
+def _shrunk(
+    code: str,
+    sizes: Sizes,
+    cost: Callable[[Sizes], Cost | None],
+    limits: SizeLimits,
+    least: Mapping[Size, int],
+) -> tuple[Sizes, _Problem] | None:
+    """The sizes that `shrink` finds, and the problem; None if they exceed the limits, and `least` keeps some."""
+    problem: _Problem | None = None
     for _ in range(_ROUNDS):
         before, sizes = sizes, shrink(sizes, cost, limits, least)
         if least and ((costs := cost(sizes)) is None or costs.exceeds(limits)):
-            raise _Unfit("sizes that are large enough are too large to check here")
+            return None
         if problem is not None and sizes == before:
             break
         problem = _Problem(with_sizes(code, sizes))
