@@ -103,7 +103,8 @@ def measure(root: Path, gpus: int = 0) -> Supply:
     core_s = {name: manifest.core_s for name, manifest in manifests.items()}
     gpu_s = gpus * manifests["verify"].seconds if gpus else 0.0
     shards = stage_directory(root, named("split")).kept
-    pairs = [pair for shard in shards for pair in read_records(shard, Pair)]
+    # A model's kernel is a second one for its module.
+    pairs = [pair for shard in shards for pair in read_records(shard, Pair) if not pair.distillation]
     distinct = stage_directory(root, named("deduplicate")).kept
     modules = sum(not probed.module.slice_of for shard in distinct for probed in read_records(shard, Probed))
     return supply(pairs, core_s, claimed(root), gpu_s, modules)

@@ -9,6 +9,7 @@ interprets them: a row says where it was verified, and the manifest what made th
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from .execute_stage import check, number_of, shard_name, write_sorted
 from .run import Run
 from .stage_directory import LOST, MANIFEST, StageDirectory
 
+_logger = logging.getLogger(__name__)
 _MOST = 10_000  # parts of a stage
 
 
@@ -73,7 +75,7 @@ def _bring(run: Run, stage: Stage, plan: StagePlan, others: Sequence[Run]) -> St
     for other in others:
         made = _made(other.directory(stage), plan)
         if made is not None:
-            manifest = replace(made.manifest, key=plan.context.fingerprint.key)
+            manifest = replace(made.manifest, key=plan.context.fingerprint.key, merged=True)
             _write(run.directory(stage), manifest, _copied(made))
             return manifest
     parts = _parts(stage, plan, [run, *others])
@@ -115,12 +117,15 @@ def _made_part(run: Run, stage: Stage, part: Part, plan: StagePlan, into: Run) -
 
 
 def _made(directory: StageDirectory, plan: StagePlan) -> _Made | None:
-    """The directory's contents, if they are finished and made by the same code from the same input."""
+    """The directory's contents, if they are whole and made by the same code from the same input."""
     manifest = StageManifest.read(directory.path / MANIFEST)
     if manifest is None or manifest.made_by is None or not manifest.made_by.agrees(plan.context.fingerprint):
         return None
-    manifest = directory.finished(manifest.key, plan.inputs)
-    return None if manifest is None else _Made(directory, manifest)
+    if manifest.inputs != plan.inputs or directory.unchanged(manifest) is None:
+        return None
+    if manifest.has_errors:
+        _logger.warning("%s: some records errored there; a run of the part would try them again", directory.path)
+    return _Made(directory, manifest)
 
 
 def _copied(made: _Made) -> Iterator[Path]:
@@ -161,6 +166,7 @@ def _write_merged(into: StageDirectory, stage: Stage, plan: StagePlan, parts: li
         core_s=round(sum(m.core_s for m in manifests), 2),
         gpu_s=round(sum(m.gpu_s for m in manifests), 2),
         made_by=manifests[0].made_by,
+        merged=True,
     )
     check(stage.output_type, into, manifest)
     if plan.entered not in (None, manifest.counts[0].entered):

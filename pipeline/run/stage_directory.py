@@ -40,12 +40,16 @@ class StageDirectory:
         return {path.name: digest(path) for path in sorted(self.path.glob("*.parquet"))}
 
     def finished(self, key: str, inputs: dict[str, str]) -> StageManifest | None:
-        """The manifest, if key and inputs are equal, no record errored, and every shard is as it was written."""
+        """The manifest, if key and inputs are equal, no record is to be tried again, and no shard was changed."""
         manifest = StageManifest.read(self.path / MANIFEST)
         if manifest is None or manifest.key != key or manifest.inputs != inputs:
             return None
-        if any(count.errored for count in manifest.counts):
+        if manifest.has_errors and not manifest.merged:
             return None  # records that errored are tried again; the others have results in the store
+        return self.unchanged(manifest)
+
+    def unchanged(self, manifest: StageManifest) -> StageManifest | None:
+        """The manifest, if every shard is as it was written; else None, with a warning."""
         changed = self.changed(manifest)
         if changed is not None:
             log.warning("%s: missing or changed since it was written: running the stage again", changed)

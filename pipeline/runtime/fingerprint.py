@@ -89,6 +89,11 @@ class StageManifest:
     core_s: float = 0.0  # CPU seconds of this process and of those that it started
     gpu_s: float = 0.0  # that GPUs were busy executing
     made_by: Fingerprint | None = None  # what `key` is made of, unless another machine made it
+    merged: bool = False  # made in parts or elsewhere, so the store has no results of it
+
+    @property
+    def has_errors(self) -> bool:
+        return any(count.errored for count in self.counts)
 
     def write(self, path: Path) -> None:
         with replace_file(path) as stream:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kernelquarry.pipeline.run import build
+from kernelquarry.pipeline.run.execute_stage import write_sorted
+from kernelquarry.pipeline.run.stage_directory import MANIFEST, StageDirectory
+from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.arrow import read_records
-from kernelquarry.pipeline.schema.outcome import DropRecord
+from kernelquarry.pipeline.schema.outcome import DropRecord, Errored
 from kernelquarry.pipeline.schema.parts import Part
-from kernelquarry.pipeline.schema.records import Module, Probed
+from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile
 from tests.pipeline.cli.test_bad_input import said
 from tests.pipeline.command import Built, Ended
 from tests.transforms.read.tables import STACK_V1, v1_row, write_table
@@ -110,6 +114,27 @@ def test_a_part_needs_only_the_shards_that_may_hold_its_records(
 def test_all_records_of_a_part_are_in_the_shards_that_it_meets(shards: int, of: int) -> None:
     for part in (Part(number, of) for number in range(1, of + 1)):
         assert all(part.meets(number % shards, shards) for number in range(200) if part.holds(number))
+
+
+def test_a_part_with_records_that_errored_is_merged_and_not_made_again(
+    corpus: Path, tmp_path: Path, invoke: Invoke
+) -> None:
+    one = tmp_path / "one"
+    for part in ("1/2", "2/2"):
+        assert invoke("read", one, "--corpus", corpus, "--part", part).status == 0
+    directory = StageDirectory(one / "parts" / "01-read.1-of-2")
+    manifest, (shard,) = StageManifest.read(directory.path / MANIFEST), directory.kept
+    assert manifest is not None
+    *files, last = read_records(shard, SourceFile)
+    write_sorted(shard, files, SourceFile)
+    write_sorted(directory.lost, [DropRecord.of("read", Errored(last.id, "OSError", "disk"))], DropRecord)
+    counts = replace(manifest.counts[0], kept=len(files), errored={"OSError": 1})
+    replace(manifest, outputs=directory.digests(), counts=(counts,)).write(directory.path / MANIFEST)
+    ended = invoke("merge", one)
+    assert ended.out == "merged read\n" and "some records errored there" in ended.err
+    again = invoke("read", one)
+    assert "1 errored" in again.out and "read: nothing to do" in again.out
+    assert "1 errored" not in invoke("read", one, "--part", "1/2").out
 
 
 def test_a_part_that_was_made_of_something_else_does_not_fit(corpus: Path, tmp_path: Path, invoke: Invoke) -> None:
