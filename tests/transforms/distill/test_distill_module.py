@@ -171,7 +171,7 @@ def test_our_own_model_gets_its_training_prompt(sandbox: Sandbox, tmp_path: Path
     assert "where names are sizes that vary" in endpoint.requests[0]["messages"][1]["content"]
 
 
-def test_a_teacher_is_asked_for_modules_up_to_its_limit(sandbox: Sandbox, run_distill: Distill) -> None:
+def test_a_teacher_writes_for_modules_up_to_its_limit(sandbox: Sandbox, run_distill: Distill) -> None:
     size = len(SEED.candidate.probed.python_code)
     assert reasons(run_distill(["no"], repairs=0, longest_module=size)) == ["no_code"]
     assert reasons(run_distill([], longest_module=size - 1)) == []
