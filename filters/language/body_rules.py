@@ -233,15 +233,12 @@ class Body:
             yield node, "super()", "call super().__init__()"
 
     def _reads_parameter(self, part: ast.expr) -> bool:
-        """True for the function or the name in `getattr(layer, f"weight_ih_l{number}")`."""
+        """True for the function or the name in `getattr(layer, f"weight_ih_l{number}")`, or `"weight_ih_l" + str(number)`."""
         match call := self._parents[part]:
-            case ast.Call(
-                func=function, args=[_, ast.JoinedStr(values=[ast.Constant(value=str(start)), *rest]) as name]
-            ):
-                values = [each.value for each in rest if isinstance(each, ast.FormattedValue)]
+            case ast.Call(func=function, args=[_, name], keywords=[]) if self._file.builtin(function) == "getattr":
+                start, values = _parts_of_name(name)
                 plain = all(isinstance(each, (ast.Name, ast.Constant)) for each in values)
-                is_named = self._file.builtin(function) == "getattr" and start.startswith(tables.PARAMETERS)
-                return is_named and plain and not call.keywords and part in (function, name)
+                return start.startswith(tables.PARAMETERS) and plain and part in (call.func, name)
         return False
 
     def _makes_class(self, node: ast.Name) -> bool:
@@ -351,7 +348,9 @@ class Body:
                     yield node, f"isinstance of {ast.unparse(kind)}", "test for Tensor, a number, a list or a dict"
         is_raised = any(isinstance(each, ast.Raise) for each in self._source.ancestors(node))
         is_kept = self._context is Context.CALL and not is_raised
-        if builtin == "str" and is_kept and [*map(last_name, node.args)] != ["dtype"]:
+        around = self._parents[node]
+        is_name = isinstance(around, ast.BinOp) and self._reads_parameter(around)
+        if builtin == "str" and is_kept and not is_name and [*map(last_name, node.args)] != ["dtype"]:
             yield node, "the text of a value", "compare values"
         if path in _GPU_PROPERTIES and not isinstance(parent, ast.Attribute):
             yield node, "the properties of the GPU as a value", "read multi_processor_count"
@@ -445,6 +444,18 @@ def _refusal(node: ast.AST) -> tuple[str, str]:
 
 def _sign(node: ast.AugAssign) -> str:
     return ast.unparse(node).removeprefix(ast.unparse(node.target)).partition("=")[0].strip()
+
+
+def _parts_of_name(node: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The beginning of a name that a text gives, and the values that follow; ("", []) for other expressions."""
+    match node:
+        case ast.JoinedStr(values=[ast.Constant(value=str(start)), *rest]):
+            return start, [each.value for each in rest if isinstance(each, ast.FormattedValue)]
+        case ast.BinOp(
+            left=ast.Constant(value=str(start)), op=ast.Add(), right=ast.Call(func=ast.Name(id="str"), args=[value])
+        ):
+            return start, [value]
+    return "", []
 
 
 def _is_special(name: str) -> bool:
