@@ -233,7 +233,7 @@ class Body:
             yield node, "super()", "call super().__init__()"
 
     def _reads_parameter(self, part: ast.expr) -> bool:
-        """True for the function or the name in `getattr(layer, f"weight_ih_l{number}")`, or `"weight_ih_l" + str(number)`."""
+        """True for the function or the name in `getattr(layer, f"weight_ih_l{number}")`, a sum of texts among them."""
         match call := self._parents[part]:
             case ast.Call(func=function, args=[_, name], keywords=[]) if self._file.builtin(function) == "getattr":
                 start, values = _parts_of_name(name)

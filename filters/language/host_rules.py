@@ -57,6 +57,8 @@ def _check_file(file: Definitions) -> Iterator[Found]:
             yield from _check_constant(file, node)
         elif isinstance(node, ast.Expr) and node.value in file.source.arguments:
             yield from _check_values(file, [node.value], Context.CONSTRUCTOR)
+        elif isinstance(node, ast.Expr) and _sets_allocator(file, node.value):
+            yield from _check_values(file, passed(node.value))
         elif is_program(node):
             defined = {each.name for each in ast.walk(node) if isinstance(each, (Function, ast.ClassDef))}
             if changed := (stored(node) | defined) & (file.names | file.source.imported.keys()):
@@ -72,6 +74,14 @@ def _check_file(file: Definitions) -> Iterator[Found]:
     for name, kernel in file.kernels.items():
         if kernel not in file.source.tree.body:
             yield kernel, f"the kernel {name} in a function", "define it at the top of the file"
+
+
+def _sets_allocator(file: Definitions, node: ast.expr) -> bool:
+    """True for `triton.set_allocator(function)`, which descriptors made in kernels need."""
+    match node:
+        case ast.Call(func=function, args=[ast.Name(id=name)], keywords=[]):
+            return file.path(function) == "triton.set_allocator" and name in file.functions
+    return False
 
 
 def _tries_imports(node: ast.Try) -> bool:
