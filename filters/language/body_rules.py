@@ -233,7 +233,7 @@ class Body:
             yield node, "super()", "call super().__init__()"
 
     def _reads_parameter(self, part: ast.expr) -> bool:
-        """True for the function or the name in `getattr(layer, f"weight_ih_l{number}")`, a sum of texts among them."""
+        """True for the function or the name in `getattr(layer, f"weight_l{number}")`, or `"weight_l" + str(number)`."""
         match call := self._parents[part]:
             case ast.Call(func=function, args=[_, name], keywords=[]) if self._file.builtin(function) == "getattr":
                 start, values = _parts_of_name(name)
@@ -452,7 +452,9 @@ def _parts_of_name(node: ast.expr) -> tuple[str, list[ast.expr]]:
         case ast.JoinedStr(values=[ast.Constant(value=str(start)), *rest]):
             return start, [each.value for each in rest if isinstance(each, ast.FormattedValue)]
         case ast.BinOp(
-            left=ast.Constant(value=str(start)), op=ast.Add(), right=ast.Call(func=ast.Name(id="str"), args=[value])
+            left=ast.Constant(value=str(start)),
+            op=ast.Add(),
+            right=ast.Call(func=ast.Name(id="str"), args=[value], keywords=[]),
         ):
             return start, [value]
     return "", []

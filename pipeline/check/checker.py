@@ -192,7 +192,7 @@ class Checker:
             sandbox = Sandbox(SandboxSettings(workers=self._workers, gpus=ordinals, require=tuple(require)))
         self._sandbox = sandbox
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="check")
-        self._problems: OrderedDict[tuple[str, SizeLimits, tuple[int, ...]], Future[Problem]] = OrderedDict()
+        self._problems: OrderedDict[tuple[str, SizeLimits, tuple[int, ...], int], Future[Problem]] = OrderedDict()
         self._lock = threading.Lock()
         self._starting = threading.Thread(target=self._start_guests, daemon=True)
         self._starting.start()
@@ -280,6 +280,15 @@ class Checker:
             raise _OutOfTime
         if judgement.reason in _OF_GUEST and watch.last_job == "reference":
             raise UnfitProblem(f"the module does not run to the end: {judgement.evidence}")
+        kept: Problem | None = None
+        if judgement.reason in _MISFITS and (number := _number_of_given(kernel, problem)):
+            kept = self._with_given_constructor(module, problem, sizes)
+            if kept is None:
+                found = f"constructed with {problem.init_args}: {judgement.evidence}"
+                too_large = f"the kernel has {number} of {problem.given_init_args}, which is too large to check here"
+                return CheckVerdict(Status.UNJUDGED, evidence=f"{found}; {too_large}")
+            problem, task = kept, _task(kept, self._settings.mixed)
+            judgement = judge_code(kernel, task, sandbox, _SETTINGS)
         above = _numbers_between(kernel, problem) if judgement.passes else ()
         larger = self._at_larger_sizes(module, sizes, above) if above else None
         if larger is not None:
@@ -288,6 +297,9 @@ class Checker:
         if judgement.passes and problem.given is not None and not _was_tried(problem.given, problem):
             given = replace(task, init_args=problem.given_init_args, workloads=(problem.given,))
             judgement = judge_given(judgement, task, given, sandbox, _SETTINGS)
+        if kept is not None and judgement.passes and judgement.note:
+            evidence = f"right on small calls of the constructor as given, which are too few: {judgement.note}"
+            return CheckVerdict(Status.UNJUDGED, evidence=evidence)
         verdict = _verdict(judgement, task, problem, larger)
         if verdict and self._settings.timed and judgement.verdict is not None:
             timing = _time(module, problem, judgement, judgement.verdict, sandbox)
@@ -302,9 +314,22 @@ class Checker:
         except UnfitProblem:
             return None
 
-    def _problem(self, module: str, sizes: SizeLimits, above: tuple[int, ...] = ()) -> Problem:
+    def _with_given_constructor(self, module: str, problem: Problem, sizes: SizeLimits) -> Problem | None:
+        """The module with its constructor as given, and smaller calls; None if it would be too large to check."""
+        above = tuple(number - 1 for number in _integers(problem.given_init_args))
+        try:
+            kept = self._problem(module, sizes, above, MORE_CALLS)
+        except UnfitProblem:
+            return None
+        return kept if kept.init_args == problem.given_init_args else None
+
+    def _problem(
+        self, module: str, sizes: SizeLimits, above: tuple[int, ...] = (), more_calls: int | None = None
+    ) -> Problem:
         """The problem of a module, read once; for `above` see `ProblemRequest`. Raises: UnfitProblem, SandboxError."""
-        key = sha256(module.encode(errors="surrogatepass")), sizes, above
+        if more_calls is None:
+            more_calls = 0 if above else MORE_CALLS
+        key = sha256(module.encode(errors="surrogatepass")), sizes, above, more_calls
         with self._lock:
             known = self._problems.get(key)
             if known is None:
@@ -315,8 +340,7 @@ class Checker:
             return known.result()
         resize = self._settings.inputs == "derived"
         try:
-            more_calls = MORE_CALLS if resize and not above else 0
-            problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, more_calls, above)
+            problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, more_calls if resize else 0, above)
         except BaseException as error:
             if not isinstance(error, UnfitProblem):
                 with self._lock:
@@ -349,10 +373,10 @@ def _numbers_between(kernel: str, problem: Problem) -> tuple[int, ...]:
     return tuple(n for n in integers(kernel) if any(tried <= n < given for tried, given in pairs))
 
 
-def _numbers_of_given(kernel: str, problem: Problem) -> list[int]:
-    """Numbers of the kernel that the constructor has in the source that was read, and has not in the trials."""
+def _number_of_given(kernel: str, problem: Problem) -> int:
+    """The largest number of the kernel that the constructor has as given, and not in the trials; 0 if it has none."""
     pairs = zip(_integers(problem.init_args), _integers(problem.given_init_args), strict=False)
-    return sorted({given for tried, given in pairs if tried < given} & {*integers(kernel)})
+    return max({given for tried, given in pairs if tried < given} & {*integers(kernel)}, default=0)
 
 
 def _integers(init_args: str) -> list[int]:
@@ -444,12 +468,6 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
     own_sizes = verdict.given in verdict.sizes
     if own_sizes and reason in _AT_A_SIZE and len(problem.workloads) > 1 and not evidence.startswith(_OWN_SIZES):
         verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, _OTHER_SIZES))))
-    if reason in _AT_A_SIZE and (numbers := _numbers_of_given(judgement.code, problem)):
-        cause = (
-            f"constructed with {problem.init_args}: {evidence}; the kernel has {numbers[0]} of "
-            f"{problem.given_init_args}, with which the module is too large to check here"
-        )
-        return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     if reason is Reason.STATE_DIFFERS and not own_sizes:
         cause = f"{evidence} at sizes that can be checked here; at those of get_inputs() it may be the same"
         return replace(verdict, status=Status.UNJUDGED, evidence=cause)
@@ -463,6 +481,8 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
     )
 
 
+# Of a kernel that is for other sizes than it was tried on.
+_MISFITS = frozenset({Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT})
 _AT_A_SIZE = frozenset(
     {Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT, Reason.WRONG_VALUES, Reason.UNVERIFIED_PATH}
 )

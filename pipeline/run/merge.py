@@ -72,12 +72,11 @@ def merge(run: Run, others: Sequence[Run]) -> tuple[StageManifest, ...]:
 
 
 def _bring(run: Run, stage: Stage, plan: StagePlan, others: Sequence[Run]) -> StageManifest | None:
-    for other in others:
-        made = _made(other.directory(stage), plan)
-        if made is not None:
-            manifest = replace(made.manifest, key=plan.context.fingerprint.key, merged=True)
-            _write(run.directory(stage), manifest, _copied(made))
-            return manifest
+    whole = filter(None, (_made(other.directory(stage), plan) for other in others))
+    if made := min(whole, key=_has_errors, default=None):
+        manifest = replace(made.manifest, key=plan.context.fingerprint.key, merged=True)
+        _write(run.directory(stage), manifest, _copied(made))
+        return manifest
     parts = _parts(stage, plan, [run, *others])
     return _write_merged(run.directory(stage), stage, plan, parts) if parts else None
 
@@ -90,7 +89,8 @@ def _parts(stage: Stage, plan: StagePlan, runs: Sequence[Run]) -> list[_Made]:
             number, of = (int(word) for word in path.name.rpartition(".")[2].split("-of-"))
             made = _made_part(run, stage, Part(number, of), plan, runs[0]) if 0 < number <= of <= _MOST else None
             if made is not None:
-                found.setdefault((of, made.manifest.key), {}).setdefault(number, made)
+                parts = found.setdefault((of, made.manifest.key), {})
+                parts[number] = min(parts.get(number, made), made, key=_has_errors)
     for (of, _), parts in sorted(found.items()):
         if len(parts) == of:
             return [parts[number] for number in sorted(parts)]
@@ -124,8 +124,14 @@ def _made(directory: StageDirectory, plan: StagePlan) -> _Made | None:
     if manifest.inputs != plan.inputs or directory.unchanged(manifest) is None:
         return None
     if manifest.has_errors:
-        _logger.warning("%s: some records errored there; a run of the part would try them again", directory.path)
+        _logger.warning(
+            "%s: some records errored, and stay so once merged: run the part again to try them", directory.path
+        )
     return _Made(directory, manifest)
+
+
+def _has_errors(made: _Made) -> bool:
+    return made.manifest.has_errors
 
 
 def _copied(made: _Made) -> Iterator[Path]:

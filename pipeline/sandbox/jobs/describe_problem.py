@@ -32,7 +32,7 @@ class ProblemRequest:
 @dataclass(frozen=True, slots=True)
 class ProblemCall:
     tensors: tuple[InputSpec, ...]
-    names: tuple[str, ...]  # of these tensors: those of forward's arguments
+    names: tuple[str, ...]  # of these tensors: those of forward's arguments, or with their numbers
     args: Any  # JSON list of positional arguments; {"tensor": i} stands for tensor i
 
 

@@ -6,7 +6,6 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -67,7 +66,7 @@ def _describe(request: ProblemRequest) -> ProblemReply:
         given = _outline(code)
         outlines = given is not None and not _loops(code, sizes) and given.census_without_values is not None
         if request.resize:
-            sizes, problem = _affordable(code, sizes, limits, outlines, request.above)
+            sizes, problem = _affordable(code, sizes, limits, outlines, _least(code, sizes, request.above))
         else:
             problem = _as_given(code, given if outlines else None, limits)
         more = request.more_calls
@@ -228,13 +227,13 @@ class _Problem:
 
     def _names(self) -> tuple[str, ...]:
         """A name for each tensor: that of forward's argument, or one with its number."""
-        names = [f"x{place}" for place in range(len(self.tensors))]
-        with suppress(ValueError, TypeError):  # forward has no signature
-            parameters = inspect.signature(self.module.forward).parameters.values()
-            for parameter, value in zip(parameters, self._tree, strict=False):
-                if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and isinstance(value, dict) and "tensor" in value:
-                    names[value["tensor"]] = parameter.name
-        return tuple(names)
+        numbered = [f"x{place}" for place in range(len(self.tensors))]
+        signature, _ = attempt(lambda: inspect.signature(self.module.forward), self._file)
+        names = numbered.copy()
+        for parameter, value in zip(signature.parameters.values() if signature else (), self._tree, strict=False):
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and isinstance(value, dict) and "tensor" in value:
+                names[value["tensor"]] = parameter.name
+        return tuple(names if len({*names}) == len(names) else numbered)
 
     def _bounds_within(self, unit: bool) -> list[tuple[int, int]]:
         return [
@@ -358,30 +357,32 @@ def _loops(code: str, sizes: Sizes) -> bool:
     return counts[0] < counts[-1]
 
 
-def _of_constructor(code: str, sizes: Sizes) -> list[Size]:
-    """The sizes on which the constructor's arguments or the state depend."""
+def _least(code: str, sizes: Sizes, above: Sequence[int]) -> dict[Size, int]:
+    """The smallest value of each size of the constructor that is above one of the numbers."""
+    if not above:
+        return {}
     given = _outline(code)
-    if given is None:
-        return []
-    changed = {size: _outline(with_sizes(code, sizes | {size: n - 1})) for size, n in sizes.items()}
-    return [
-        size
+    below = {size: max((number for number in above if number < n), default=0) for size, n in sizes.items()}
+    changed = {size: _outline(with_sizes(code, sizes | {size: n - 1})) for size, n in sizes.items() if below[size]}
+    return {
+        size: below[size] + 1
         for size, other in changed.items()
-        if other is None or other.init_args != given.init_args or _shapes(other.module) != _shapes(given.module)
-    ]
+        if given is None or other is None or other.init_args != given.init_args
+    }
 
 
 def _affordable(
-    code: str, sizes: Sizes, limits: SizeLimits, outlines: bool, above: Sequence[int]
+    code: str, sizes: Sizes, limits: SizeLimits, outlines: bool, least: Mapping[Size, int]
 ) -> tuple[Sizes, _Problem]:
     """The largest sizes at which the problem is within the limits, and the problem at these sizes. Raises: _Unfit.
 
-    The sizes of the constructor stay as given where that is within the limits, since a kernel may be for them alone.
-
     Args:
         outlines: True if the problem runs without values.
-        above: see `ProblemRequest`; the problem may exceed the limits if there are none.
+        least: see `shrink`; the problem may exceed the limits if there are none.
     """
+    if not outlines and not least and (fitting := _first_that_runs(code, sizes)):
+        sizes = fitting
+    problem: _Problem | None = None
 
     def cost(other: Sizes) -> Cost | None:
         try:
@@ -392,38 +393,10 @@ def _affordable(
         outlined = _outline(with_sizes(code, other))
         return outlined.cost_without_values if outlined else None
 
-    if above:
-        below = {size: max((number for number in above if number < n), default=0) for size, n in sizes.items()}
-        least = {size: below[size] + 1 for size in _of_constructor(code, sizes) if below[size]}
-        found = _shrunk(code, sizes, cost, limits, least)
-        if found is None:
-            raise _Unfit("sizes that are large enough are too large to check here")
-        return found
-    now = cost(sizes) if outlines else None
-    if now is not None and now.exceeds(limits) and now.parameters <= limits.parameters:
-        found = _shrunk(code, sizes, cost, limits, {size: sizes[size] for size in _of_constructor(code, sizes)})
-        if found is not None:
-            return found
-    if not outlines:
-        sizes = _first_that_runs(code, sizes) or sizes
-    found = _shrunk(code, sizes, cost, limits, {})
-    assert found is not None
-    return found
-
-
-def _shrunk(
-    code: str,
-    sizes: Sizes,
-    cost: Callable[[Sizes], Cost | None],
-    limits: SizeLimits,
-    least: Mapping[Size, int],
-) -> tuple[Sizes, _Problem] | None:
-    """The sizes that `shrink` finds, and the problem; None if they exceed the limits, and `least` keeps some."""
-    problem: _Problem | None = None
     for _ in range(_ROUNDS):
         before, sizes = sizes, shrink(sizes, cost, limits, least)
         if least and ((costs := cost(sizes)) is None or costs.exceeds(limits)):
-            return None
+            raise _Unfit("sizes that are large enough are too large to check here")
         if problem is not None and sizes == before:
             break
         problem = _Problem(with_sizes(code, sizes))
