@@ -109,10 +109,17 @@ def test_a_kernel_for_large_sizes_alone_is_removed(checker: Checker, least: int,
     assert not verdict or "removed, since no verified call uses it: for_large" in verdict.narrowed
 
 
-def test_the_constructor_stays_as_given_where_it_can_be_afforded(checker: Checker) -> None:
+def test_a_kernel_for_the_given_constructor_is_checked_with_it(checker: Checker) -> None:
     large = SCALE.replace("rows = 6", "rows = 1 << 22").replace("columns = 40", "columns = 4096")
     verdict = checker.check(large, kernel("assert x.shape[1] == 4096"))
     assert verdict and {shapes[0][1] for shapes in verdict.sizes} == {4096}
+
+
+@pytest.mark.parametrize("fixed", ["pass", "assert x.shape[1] == 4096"])
+def test_a_kernel_for_few_rows_does_not_pass_with_a_wide_constructor(checker: Checker, fixed: str) -> None:
+    large = SCALE.replace("rows = 6", "rows = 1 << 22").replace("columns = 40", "columns = 4096")
+    few = kernel(fixed).replace("triton.cdiv(n, 128)", "triton.cdiv(min(n, 64 * x.shape[1]), 128)")
+    assert few != kernel(fixed) and not checker.check(large, few)
 
 
 def test_a_kernel_for_a_constructor_that_is_too_large_decides_nothing(checker: Checker) -> None:
@@ -385,6 +392,22 @@ def test_integers_keep_the_range_that_they_are_drawn_from(sandbox: Sandbox) -> N
     problem = read_problem(code, sandbox, GUEST, LIMITS, more_calls=2)
     assert [workload.tensors[1].high for workload in problem.workloads] == [1000] * 3
     assert len({workload.tensors[1].shape for workload in problem.workloads}) == 3
+
+
+@pytest.mark.parametrize(
+    ("signature", "names"), [("value, more", ["value", "x1"]), ("x1, value", ["x0", "x1"]), ("*values", ["x0", "x1"])]
+)
+def test_inputs_have_the_names_of_forward_s_arguments(sandbox: Sandbox, signature: str, names: list[str]) -> None:
+    code = module(get_inputs="return [torch.randn(rows, columns), [torch.randn(columns)]]", forward="return self.scale")
+    code = code.replace("forward(self, x)", f"forward(self, {signature})")
+    problem = read_problem(code, sandbox, GUEST, LIMITS)
+    assert [tensor.name for tensor in problem.workloads[0].tensors] == names
+
+
+def test_a_dict_that_reads_like_a_tensor_is_refused(sandbox: Sandbox) -> None:
+    code = module(get_inputs="return [{'tensor': torch.randn(rows, columns)}]")
+    with pytest.raises(UnfitProblem, match="the key 'tensor' alone"):
+        read_problem(code, sandbox, GUEST, LIMITS)
 
 
 RECURRENT = """

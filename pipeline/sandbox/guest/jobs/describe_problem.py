@@ -285,6 +285,8 @@ def _tree(value: Any, tensors: list[Tensor]) -> Any:
         return {"tensor": len(tensors) - 1}
     if isinstance(value, list | tuple):
         return [_tree(item, tensors) for item in value]
+    if isinstance(value, dict) and value.keys() == {"tensor"}:
+        raise _Unfit("get_inputs() returns a dict with the key 'tensor' alone, which stands for a tensor: rename it")
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _tree(item, tensors) for key, item in value.items()}
     if value is None or isinstance(value, bool | int | float | str):
