@@ -405,6 +405,8 @@ def test_inputs_have_the_names_of_forward_s_arguments(sandbox: Sandbox, signatur
 
 
 def test_a_dict_that_reads_like_a_tensor_is_refused(sandbox: Sandbox) -> None:
+    more = module(get_inputs="return [{'tensor': torch.randn(rows), 'other': 1}]", forward="return self.scale")
+    assert read_problem(more, sandbox, GUEST, LIMITS).workloads[0].tensors[0].name == "x0"
     code = module(get_inputs="return [{'tensor': torch.randn(rows, columns)}]")
     with pytest.raises(UnfitProblem, match="the key 'tensor' alone"):
         read_problem(code, sandbox, GUEST, LIMITS)

@@ -231,7 +231,8 @@ class _Problem:
         signature, _ = attempt(lambda: inspect.signature(self.module.forward), self._file)
         names = numbered.copy()
         for parameter, value in zip(signature.parameters.values() if signature else (), self._tree, strict=False):
-            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and isinstance(value, dict) and "tensor" in value:
+            is_tensor = isinstance(value, dict) and value.keys() == {"tensor"}
+            if is_tensor and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
                 names[value["tensor"]] = parameter.name
         return tuple(names if len({*names}) == len(names) else numbered)
 
