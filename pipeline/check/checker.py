@@ -307,28 +307,28 @@ class Checker:
         return verdict
 
     def _at_larger_sizes(self, module: str, sizes: SizeLimits, above: tuple[int, ...]) -> Problem | None:
-        """The module with a constructor that has sizes above these numbers; None if it would be too large to check."""
+        """One call of the module with a constructor that has sizes above these numbers; None if it is too large."""
         one_call = SizeLimits(*(_ONE_CALL * limit for limit in astuple(sizes)))
-        try:
-            return self._problem(module, one_call, above)
-        except UnfitProblem:
-            return None
+        return self._problem_or_none(module, one_call, above, 0)
 
     def _with_given_constructor(self, module: str, problem: Problem, sizes: SizeLimits) -> Problem | None:
-        """The module with its constructor as given, and smaller calls; None if it would be too large to check."""
+        """The module with its constructor as given, and smaller calls; None if it is too large."""
         above = tuple(number - 1 for number in _integers(problem.given_init_args))
+        kept = self._problem_or_none(module, sizes, above, MORE_CALLS)
+        return kept if kept is not None and kept.init_args == problem.given_init_args else None
+
+    def _problem_or_none(
+        self, module: str, sizes: SizeLimits, above: tuple[int, ...], more_calls: int
+    ) -> Problem | None:
         try:
-            kept = self._problem(module, sizes, above, MORE_CALLS)
+            return self._problem(module, sizes, above, more_calls)
         except UnfitProblem:
             return None
-        return kept if kept.init_args == problem.given_init_args else None
 
     def _problem(
-        self, module: str, sizes: SizeLimits, above: tuple[int, ...] = (), more_calls: int | None = None
+        self, module: str, sizes: SizeLimits, above: tuple[int, ...] = (), more_calls: int = MORE_CALLS
     ) -> Problem:
         """The problem of a module, read once; for `above` see `ProblemRequest`. Raises: UnfitProblem, SandboxError."""
-        if more_calls is None:
-            more_calls = 0 if above else MORE_CALLS
         key = sha256(module.encode(errors="surrogatepass")), sizes, above, more_calls
         with self._lock:
             known = self._problems.get(key)

@@ -32,6 +32,7 @@ __all__ = [
     "Message",
     "answer",
     "kernel_request",
+    "kernel_template",
     "parse_answer",
     "prompt_id",
     "read_answer",
@@ -78,11 +79,13 @@ def prompt_id(name: str) -> str:
 
 def kernel_request(python_code: str, sizes: str = "") -> list[Message]:
     """The chat that requests a kernel for a module, for inputs of any size or those in `sizes`."""
-    name, values = ("sized", {"sizes": sizes}) if sizes else ("write", {})
-    return [
-        {"role": "system", "content": render_prompt("system")},
-        {"role": "user", "content": render_prompt(name, python_code=python_code, **values)},
-    ]
+    request = render_prompt(kernel_template(sizes), python_code=python_code, sizes=sizes)
+    return [{"role": "system", "content": render_prompt("system")}, {"role": "user", "content": request}]
+
+
+def kernel_template(sizes: str) -> str:
+    """Name of the template that requests a kernel for inputs of these sizes; "": of any size."""
+    return "sized" if sizes else "write"
 
 
 def answer(triton_code: str, thinking: str = "") -> Message:

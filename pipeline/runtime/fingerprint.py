@@ -89,7 +89,7 @@ class StageManifest:
     core_s: float = 0.0  # CPU seconds of this process and of those that it started
     gpu_s: float = 0.0  # that GPUs were busy executing
     made_by: Fingerprint | None = None  # what `key` is made of, unless another machine made it
-    merged: bool = False  # made in parts or elsewhere, so the store has no results of it
+    merged: bool = False  # `merge` brought it from parts or from another run, so this run's store has no results of it
 
     @property
     def has_errors(self) -> bool:

@@ -24,7 +24,7 @@ class Kept(Generic[R]):
 
     @property
     def id(self) -> str:
-        return str(self.record.id)  # type: ignore[attr-defined]  # every record has one
+        return str(self.record.id)  # type: ignore[attr-defined]  # records of stages have one
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ def row_of_shapes(name: str, code: str, sandbox: Sandbox) -> Row:
 def _varied(given: Workload, calls: Sequence[Workload]) -> list[Workload]:
     """`given` with each size that differs between the calls as each of them has it."""
     varying = {axis: size for axis, size in axis_sizes(calls).items() if len(set(size)) > 1}
+    if not varying:
+        return []
     varied = []
     for place in range(len(calls)):
         shapes = [
@@ -56,7 +58,7 @@ def _varied(given: Workload, calls: Sequence[Workload]) -> list[Workload]:
         ]
         tensors = [replace(spec, shape=shape) for spec, shape in zip(given.tensors, shapes, strict=True)]
         varied.append(replace(given, tensors=tuple(tensors)))
-    return varied if varying else []
+    return varied
 
 
 def _read(name: str, code: str, sandbox: Sandbox, sizes: SizeLimits | None = None, more_calls: int = 0) -> Problem:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kernelquarry.pipeline.prompts import Message, answer, parse_answer, prompt_id, render_prompt, repair_request
+from kernelquarry.pipeline.prompts import (
+    Message,
+    answer,
+    kernel_template,
+    parse_answer,
+    prompt_id,
+    render_prompt,
+    repair_request,
+)
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Distillation, Generator, Turn
@@ -37,11 +45,10 @@ class Conversation:
         """A conversation with its first prompt. `seed`: the module's kernel, which the route "write" does not show."""
         # Our own models are trained on the plain system prompt.
         system = "system" if teacher.kind == "own" else _SYSTEM_PROMPTS[route]
-        name, values = str(route), {"python_code": seed.probed.python_code}
-        if route != "write":
-            values["triton_code"] = seed.triton_code
-        elif sizes := supported_inputs(seed.probed.workloads, seed.guards if seed.triton_code else None, True):
-            name, values["sizes"] = "sized", sizes
+        guards = seed.guards if seed.triton_code else None
+        sizes = supported_inputs(seed.probed.workloads, guards, general=True)
+        name = kernel_template(sizes) if route == "write" else route
+        values = {"python_code": seed.probed.python_code, "triton_code": seed.triton_code, "sizes": sizes}
         messages = (
             Message(role="system", content=render_prompt(system)),
             Message(role="user", content=render_prompt(name, **values)),
