@@ -3,9 +3,11 @@
     python benchmarks/probing.py out/default              # the figures of the run, and the rate on 300 of its modules
     python benchmarks/probing.py out/full --sample 0      # the number of modules
     python benchmarks/probing.py out/tiny --sample 50     # the same, printed only
+    python benchmarks/probing.py out/unseen --sample 0    # the share of modules accepted, of packages never looked at
 
-The run must be finished up to `deduplicate`. Recorded are the figures of the default corpus with the whole sample, and
-the number of modules of the full corpus.
+The run must be finished up to `deduplicate`. Recorded are the figures of the default corpus with the whole sample, the
+number of modules of the full corpus, and the share of modules accepted of `unseen`: a run of
+`benchmarks/unseen_packages.txt` that is finished up to `probe`.
 """
 
 from __future__ import annotations
@@ -99,6 +101,14 @@ def shards(run: Path, stage: str, kind: type[T]) -> Iterator[T]:
         yield from read_records(path, kind)
 
 
+def accepted(ends: Counter[str]) -> tuple[float, str]:
+    """Percentage of modules that probe kept, and a note, from the number of modules per outcome."""
+    tasks = ends.total() - sum(ends[reason] for reason in NO_TASK)
+    reasons = ", ".join(f"{number} {reason}" for reason, number in ends.most_common())
+    share = 100 * ends["kept"] / ends.total()
+    return share, f"of {ends.total()}: {reasons}; {100 * ends['kept'] / tasks:.1f} % of the {tasks} that are a task"
+
+
 class _Timed(Sandbox):
     """A sandbox that sums the CPU time of its guests."""
 
@@ -145,6 +155,7 @@ def main() -> None:
     name = args.run.name
     figures.append((f"mine.modules_{name}", distinct, note))
     figures.append((f"mine.modules_{name}.accepted", len(three), f"of {len(modules)} mined"))
+    figures.append((f"supply.probe_{name}", *accepted(Counter(ends.values()))))
     figures.append(("mine.three_workloads", 100 * sum(three.values()) / len(three), f"of {len(three)} accepted"))
     modules.sort(key=lambda module: module.id)  # ids are digests: any stretch is a random sample
     if sample := random.Random(0).sample(modules, min(args.sample, len(modules))):
@@ -152,8 +163,8 @@ def main() -> None:
         figures.append(("mine.probe_rate", CORES / cpu_s, f"{cpu_s:.3f} CPU s each, mean of {len(sample)}"))
     for id, value, note in figures:
         print(f"{id:<32}{value:>10.2f}  {note}")
-        whole = name == "default" and args.sample >= SAMPLE
-        if whole or (name == "full" and id.startswith("mine.modules_")):
+        whole = name == "default" and args.sample >= SAMPLE and id.startswith("mine.")
+        if whole or (name == "full" and id.startswith("mine.modules_")) or id == "supply.probe_unseen":
             record(id, value, f"python benchmarks/probing.py out/{name}" + (" --sample 0" if not whole else ""), note)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from factories import make_probed, make_workload
-from probing import has_three_workloads, is_simple
+from probing import accepted, has_three_workloads, is_simple
 
 CLASS = "class Base:\n    def __init__{make}: ...\n    def forward{call}: ...\nclass Model(Base): ...\n"
 
@@ -44,3 +46,9 @@ def test_without_a_constructor_of_its_own() -> None:
 )
 def test_three_workloads(shapes: list[tuple[int, ...]], three: bool) -> None:
     assert has_three_workloads(make_probed(workloads=tuple(make_workload(*shape) for shape in shapes))) is three
+
+
+def test_share_accepted() -> None:
+    share, note = accepted(Counter(kept=6, random=2, too_big=4))
+    assert share == 50
+    assert note == "of 12: 6 kept, 4 too_big, 2 random; 60.0 % of the 10 that are a task"
