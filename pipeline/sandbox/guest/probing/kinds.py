@@ -32,8 +32,9 @@ _KINDS = (
         r"^(use|is|with|has|do|no|need|return|apply|enable|learn|learnable|add|only|keep|share)_",
         r"(^|_)(bias|affine|inplace|bidirectional|causal|verbose|debug|pretrained|ceil_mode|batch_first|bn|flag|residual)$",
         r"(^|_)(shortcut|align_corners|trainable|learnable|bottleneck|downsample|identity|flatten|training|enabled)$",
-        r"(^|_)(final|last)$",
+        r"(^|_)(final|last|keep_?dims?)$",
     ),
+    _kind("device", ("'cpu'",), r"(^|_)device$"),
     _kind("map", ("8", "(8, 8)", "16"), r"^(fmap|feature|feat)_(size|res|resolution)$"),
     _kind(
         "image",
@@ -69,7 +70,7 @@ _KINDS = (
     _kind(
         "length",
         ("24", "16", "12", "8"),
-        r"(max|seq|sequence|sentence|context|pos|position|token|time)\w*_(len|length|size|positions?|steps|seq_len)$",
+        r"(max|seq|sequence|sentence|context|pos(?!t)|position|token|time)\w*_(len|length|size|positions?|steps|seq_len)$",
         r"(^|_)(max_?len|seq_?len|length|lookback|horizon|block_size|context_window|pred_len)$",
         r"(^|_)num_(patches|points|nodes|queries)$",
     ),
