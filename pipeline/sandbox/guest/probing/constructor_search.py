@@ -25,6 +25,7 @@ from .parameter_values import (
     smaller,
     with_attribute,
     with_key,
+    with_other_values,
 )
 from .parameters import constructor_parameters, has_var_positional
 from .shrink_arguments import ModuleSize, shrink_arguments
@@ -229,6 +230,13 @@ class Constructor:
             larger = {name: with_key(text, message.strip("'")) for name, text in chosen.items()}
             values += [(name, style.expand(text)) for name, text in larger.items() if text]
         values += [(name, other) for name, text in chosen.items() for other in named_alternatives(text, message)]
+        read = {*failure.names, *failure.inner_names}
+        values += [
+            (name, other)
+            for name, text in chosen.items()
+            if text.startswith(("type('Config'", "{")) and not layers_with(parameters[name].usage.attributes)
+            for other in with_other_values(text, read, style)
+        ]
         if listed := re.search(r"must be one of (\[.*?\])", message):
             values += [(name, text) for name in names[:3] for text in _items(listed[1])]
         if missing := re.search(r"type object '\w+' has no attribute '(\w+)'", message):

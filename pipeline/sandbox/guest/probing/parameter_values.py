@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ _LAST_RESORTS = (
     *("[[16, 16], [32, 32]]", "True", "0.5", "nn.Linear(32, 32)", "nn.Identity()", "'max'", "[2, 2]"),
     *("[nn.Linear(32, 32), nn.ReLU()]", "nn.Linear", "torch.ones(32)", "{}"),
 )
+_OTHER_VALUES = ("<dim>", "[16, 32]", "'relu'", "None", "2")  # of an attribute or key of a configuration
 # Layers by class name, for annotations, and for parameters whose attributes only such a layer has.
 _CONVOLUTION, _NORM = "nn.Conv{0}d(<dim>, <dim>, 3, padding=1)", "nn.BatchNorm{0}d(<dim>)"
 _LAYERS = {
@@ -228,6 +230,19 @@ def with_attribute(text: str, name: str) -> str | None:
         return None
     joint = "" if text.endswith("{})()") else ", "
     return f"{text.removesuffix('})()')}{joint}{name!r}: {attribute_value(name)}}})()"
+
+
+def with_other_values(text: str, names: Set[str], style: Style) -> Iterator[str]:
+    """A configuration or dict with another value for one of these attributes or keys, also in a nested one."""
+    tree = ast.parse(text, mode="eval")
+    for node in [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]:
+        for place, key in enumerate(node.keys):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in names:
+                value = node.values[place]
+                for other in dict.fromkeys((*kind_of(key.value).values, *_OTHER_VALUES)):
+                    node.values[place] = ast.parse(style.expand(other), mode="eval").body
+                    yield ast.unparse(tree)
+                node.values[place] = value
 
 
 def lists(parameter: Parameter, style: Style) -> list[str]:
