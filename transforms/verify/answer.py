@@ -20,7 +20,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, CounterE
 from kernelquarry.transforms.workloads.resize import count_elements
 
 from .evidence import Rejected
-from .given_call import SmallCall, plan_given
+from .given_call import OtherText, plan_given
 from .plan import PlannedCall, Planner, Raised, Unsupported
 from .plan.agreement import planned_calls
 from .read_source import source_rejection
@@ -205,8 +205,12 @@ def judge_given(
             return False
         return True
 
-    small = SmallCall(PlannedCall(workload.args, workload.kwargs, workload.tensors), holds)
-    found = plan_given(code, given.init_args, given.workloads[0], judgement.planners, small, sandbox, settings.limits)
+    def verify(changed: str) -> tuple[Planner, ...]:
+        again = judge_code(changed, original, sandbox, settings)
+        return again.planners if again.passes and again.purity is judgement.purity else ()
+
+    other = OtherText(PlannedCall(workload.args, workload.kwargs, workload.tensors), holds, verify)
+    found = plan_given(code, given.init_args, given.workloads[0], judgement.planners, other, sandbox, settings.limits)
     untried = found.untried
     if not found.is_planned and (conditions := [note for note in judgement.narrowed if "verified only" in note]):
         untried = untried or f"the host code cannot be evaluated, to tell whether this holds: {conditions[0]}"

@@ -19,6 +19,7 @@ from kernelquarry.pipeline.sandbox.jobs.outline import OUTLINE, OutlineRequest
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
 
+from .larger_calls import new_argument
 from .plan import Launch, Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
 from .plan.edits import Edits
 from .plan.planner import Shaped
@@ -38,11 +39,12 @@ class GivenCall:
 
 
 @dataclass(frozen=True, slots=True)
-class SmallCall:
-    """A verified call; `holds` runs another text on it, and is true if it is right, too."""
+class OtherText:
+    """Judges of the candidate's text with forced conditions: `holds` if it is right on a verified call, too."""
 
-    call: PlannedCall
+    call: PlannedCall  # the verified one
     holds: Callable[[str], bool]
+    verify: Callable[[str], Sequence[Planner]]  # verifies the text; planners of the verified calls, none if it fails
 
 
 Side = tuple[ast.expr | ast.stmt, bool]  # a condition, and its truth value
@@ -54,7 +56,7 @@ def plan_given(
     init_args: str,
     call: Workload,
     tried: Sequence[Planner],
-    small: SmallCall,
+    other: OtherText,
     sandbox: Sandbox,
     limits: Limits,
 ) -> GivenCall:
@@ -63,7 +65,7 @@ def plan_given(
     Args:
         code: text of the candidate.
         tried: planners of this text, which have planned the verified calls and no others.
-        small: a verified call that can run with another text.
+        other: runs texts in which conditions are forced.
     """
     module = ModuleSource(code, CANDIDATE_ENTRY_POINT, init_args)
     requests = (OutlineRequest(module, with_values) for with_values in (False, True))
@@ -72,29 +74,48 @@ def plan_given(
     if reply is None:
         return _UNPLANNED
     own = PlannedCall(call.args, call.kwargs, call.tensors)
-    found = _UNPLANNED
+    plan = None
     try:
         planner = Planner(tried[0].evaluator.source, reply.snapshot)
         with suppress(TooLong):  # conditions before the limit are known
             plan = planner.plan(own)
-            found = GivenCall(_too_large(plan), note=next(_larger_numbers(plan, tried, integers(code)), ""))
     except Raised as raised:
         return GivenCall(fails=str(raised))
     except (Unsupported, MalformedReply):
         return _UNPLANNED
-    untried = list(_untried(planner, tried))
-    if untried and not _launched(planner) - set[str]().union(*map(_launched, tried)):
-        ratio = max(_ratio(own.inputs, small.call.inputs), _state(planner) / max(1, _state(tried[0])))
-        if _sets_options(code, untried, planner, own) or _holds_so(code, untried, tried[0], small, ratio):
-            untried = []
+    untried, again, smaller = list(_untried(planner, tried)), tuple[Planner, ...](), ""
+    if untried:
+        if _launched(planner) - _launched(*tried):
+            forced = _with_sides(code, untried)
+            again = tuple(other.verify(forced)) if forced else ()
+            if holds := _covers(again, planner, tried):
+                smaller = f"{_says(*untried[0])}, as in the call of the file, was verified at smaller sizes"
+        else:
+            ratio = max(_ratio(own.inputs, other.call.inputs), _state(planner) / max(1, _state(tried[0])))
+            holds = _sets_options(code, untried, planner, own) or _holds_so(code, untried, tried[0], other, ratio)
+        untried = [] if holds else untried
+    found = _UNPLANNED
+    if plan is not None:
+        note = next(_larger_numbers(plan, (*tried, *again), integers(code)), "")
+        found = GivenCall(_too_large(plan), note=note)
     if untried:
         return replace(found, untried=_described(*untried[0]))
-    return replace(found, note=found.note or next(_new_numbers(planner, tried), ""))
+    return replace(found, note=found.note or smaller or next(_new_numbers(planner, tried), ""))
 
 
-def _launched(planner: Planner) -> set[str]:
+def _covers(again: Sequence[Planner], planner: Planner, tried: Sequence[Planner]) -> bool:
+    """True if each kernel of the file's own call was launched in verified calls, with such arguments."""
+    known, own = (*tried, *again), _log([planner])
+    return bool(again) and _launched(planner) <= _launched(*known) and not new_argument(own, _log(known))
+
+
+def _log(planners: Sequence[Planner]) -> list[str]:
+    return [launch for each in planners for plan in each.plans.values() for launch in plan.launch_log()]
+
+
+def _launched(*planners: Planner) -> set[str]:
     """The kernels that the planned calls launch."""
-    return {launch.kernel for plan in planner.plans.values() for launch in plan.launches}
+    return {launch.kernel for each in planners for plan in each.plans.values() for launch in plan.launches}
 
 
 def _larger_numbers(plan: Plan, tried: Sequence[Planner], numbers: Sequence[int]) -> Iterator[str]:
@@ -132,15 +153,21 @@ def _state(planner: Planner) -> int:
 
 def _sets_options(code: str, untried: Sequence[Side], planner: Planner, own: PlannedCall) -> bool:
     """True if the file's own call would launch the same on the tried sides, but for options such as `num_warps`."""
+    changed = _with_sides(code, [(node, not side) for node, side in untried])
+    return bool(changed) and _launches_same(changed, planner, own) is True
+
+
+def _with_sides(code: str, sides: Sequence[Side]) -> str:
+    """The text in which these conditions have these values, and nothing else differs; "" if one cannot be forced."""
     edits = Edits(code)
-    for node, side in untried:
+    for node, side in sides:
         if isinstance(node, ast.Call) and _choice(node) and len(node.args) == 2:
-            edits.replace([node], f"({ast.unparse(node.args[1 if side else 0])})")
+            edits.replace([node], f"({ast.unparse(node.args[0 if side else 1])})")
         elif isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.Name | ast.Attribute):
-            edits.wrap(node, "((", ") and False)" if side else ") or True)")
+            edits.wrap(node, "((", ") is not None)" if side else ") is None)")
         else:
-            return False
-    return _launches_same(edits.apply(), planner, own) is True
+            return ""
+    return edits.apply()
 
 
 def _choice(node: ast.Call) -> str:
@@ -163,15 +190,15 @@ def _without_options(plan: Plan) -> Plan:
     return replace(plan, steps=tuple(steps))
 
 
-def _holds_so(code: str, untried: Sequence[Side], tried: Planner, small: SmallCall, ratio: float) -> bool:
-    """True if the small call is right on these sides, too.
+def _holds_so(code: str, untried: Sequence[Side], tried: Planner, other: OtherText, ratio: float) -> bool:
+    """True if the verified call is right on these sides, too.
 
     Where a condition compares with a constant, the constant is made smaller everywhere, by the ratio of the two calls'
     sizes, so that what depends on it follows; other conditions are forced. Half of what `min` gave stands for a lower
     limit, such as that of a grid whose programs loop, and twice of what `max` gave for a higher one.
 
     Args:
-        ratio: size of the file's own call over that of the small one.
+        ratio: size of the file's own call over that of the verified one.
     """
     edits, constants = Edits(code), set[str]()
     for node, side in untried:
@@ -188,7 +215,7 @@ def _holds_so(code: str, untried: Sequence[Side], tried: Planner, small: SmallCa
         if isinstance(each, ast.expr) and value is not None and ast.unparse(each) in constants:
             edits.replace([each], str(max(1, int(value / ratio))))
     forced = edits.apply()
-    return _launches_same(forced, tried, small.call) is False and small.holds(forced)
+    return _launches_same(forced, tried, other.call) is False and other.holds(forced)
 
 
 def _constants(node: ast.Compare, tried: Planner) -> set[str]:
@@ -228,12 +255,13 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _described(node: ast.expr | ast.stmt, side: bool) -> str:
-    return f"line {node.lineno}: no verified call had {ast.unparse(node)[:_SHOWN]} {_says(node, side)}"
+    return f"line {node.lineno}: no verified call had {_says(node, side)}"
 
 
 def _says(node: ast.expr | ast.stmt, side: bool) -> str:
+    text = ast.unparse(node)[:_SHOWN]
     if isinstance(node, ast.Call):
-        return f"choose {'the first' if side else 'another'} number"
+        return f"{text} choose {'the first' if side else 'another'} number"
     if isinstance(node, ast.BinOp | ast.AugAssign):
-        return "above 0" if side else "equal to 0"
-    return str(side).lower()
+        return f"{text} {'above 0' if side else 'equal to 0'}"
+    return f"{text} {str(side).lower()}"

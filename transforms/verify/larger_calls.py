@@ -63,7 +63,7 @@ def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str
         raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
     verified = [*ran, *(launch for plan in known.values() for launch in plan.launch_log())]
     for plan, taken, workload in calls:
-        if taken in of_trials and (argument := _new_argument(plan.launch_log(), verified)):
+        if taken in of_trials and (argument := new_argument(plan.launch_log(), verified)):
             raise Rejected(Reason.UNVERIFIED_PATH, f"only for inputs {shapes_of(workload)} gives a kernel {argument}")
 
 
@@ -73,7 +73,7 @@ def trial_ways(reference: Reference, planner: Planner) -> set[Way]:
     return {way(planner.plans[call]) for call in calls if call in planner.plans}
 
 
-def _new_argument(log: Sequence[str], verified: Sequence[str]) -> str:
+def new_argument(log: Sequence[str], verified: Sequence[str]) -> str:
     """A flag that no verified launch had, or another number where all had one; "" if there is none."""
     for flag in sorted(_flags(log) - _flags(verified)):
         return flag

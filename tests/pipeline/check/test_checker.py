@@ -139,6 +139,17 @@ def test_a_kernel_that_the_given_sizes_alone_launch_decides_nothing(checker: Che
     assert verdict.status is Status.UNJUDGED and "no verified call had x.shape[0] > 3000 true" in verdict.evidence
 
 
+def test_a_kernel_for_large_inputs_is_verified_on_small_ones(checker: Checker) -> None:
+    second = KERNEL.replace("scale_relu", "for_large").partition("class ModelNew")[0]
+    launch = next(line.strip() for line in KERNEL.splitlines() if LAUNCH in line)
+    other = launch.replace("scale_relu", "for_large")
+    code = second + KERNEL.replace(launch, f"if n < 1 << 17:\n            {launch}\n        else:\n            {other}")
+    large = SCALE.replace("rows = 6", "rows = 4194304")
+    assert checker.check(large, code), checker.check(large, code).headline
+    few = code.replace("for_large[(triton.cdiv(n, 128),)]", "for_large[(triton.cdiv(n, 128) - n // (1 << 27),)]")
+    assert few != code and not checker.check(large, few)
+
+
 LARGE = SCALE.replace("rows = 6", "rows = 1 << 40")
 
 
