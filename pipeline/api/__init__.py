@@ -11,7 +11,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kernelquarry.pipeline.adapters.kernelbench import eval_kernel_against_ref
+    from kernelquarry.pipeline.adapters.kernelbench_scorer import eval_kernel_against_ref
     from kernelquarry.pipeline.adapters.trl import KernelReward
     from kernelquarry.pipeline.adapters.verifiers import KernelEnv, KernelTaskset
     from kernelquarry.pipeline.check import Checker, CheckVerdict, check, check_async
@@ -24,7 +24,7 @@ _FOLDERS = {
     "KernelEnv": "adapters.verifiers",
     "KernelReward": "adapters.trl",
     "KernelTaskset": "adapters.verifiers",
-    "eval_kernel_against_ref": "adapters.kernelbench",
+    "eval_kernel_against_ref": "adapters.kernelbench_scorer",
 }
 
 

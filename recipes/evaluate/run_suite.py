@@ -16,10 +16,10 @@ from kernelquarry.recipes.train.data import load_pairs, trainable
 
 from .answers import write_answers
 from .evaluate import EvaluationRun, evaluate
-from .example import write_example
 from .nearest import nearest_rows, write_nearest
 from .problems import DATASET_SUITES, OWN_SUITES, AnyProblem, read_suite, with_short_prompts
 from .results import Results, summarise, write_results
+from .right_answer import write_example
 from .training_data import check_unseen
 
 

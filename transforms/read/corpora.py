@@ -9,12 +9,12 @@ from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
 
-from . import compositions, sdist, tables
+from . import compositions, sdist, table_corpus
 from .corpus import Corpus, Shard
 from .folder import open_file, open_folder
 from .git import open_commit
 from .pinned import PinnedPackages, StreamedPackages, open_archive, parse_requirements
-from .tables import SHIPPED, Tables, open_tables
+from .table_corpus import SHIPPED, Tables, open_tables
 
 EMBEDDED = ("tiny", "default", "full", "wide")
 _STREAMED = ("wide",)
@@ -62,7 +62,7 @@ def open_corpus(name: str, cache: Path) -> Corpus:
         return _open_source_file(Path(f"{name}.toml"), SHIPPED.joinpath(f"{name}.toml").read_text(), cache)
     if opener := OPENERS.get(name.partition(":")[0]):
         return opener(name)
-    if name.endswith(tables.SUFFIXES):
+    if name.endswith(table_corpus.SUFFIXES):
         return Tables(Path(name.replace("*", "")).name.partition(".")[0] or "table", (name,), cache)
     path = Path(name)
     if name and path.is_dir():

@@ -1,5 +1,5 @@
 """Compile the kernels of verified rows for further GPU architectures."""
 
-from .settings import TARGETS, Targets
+from .architectures import TARGETS, Targets
 
 __all__ = ["TARGETS", "Targets"]

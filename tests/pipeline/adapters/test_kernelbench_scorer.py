@@ -13,8 +13,8 @@ import pytest
 import torch
 from factories import make_timing
 
-from kernelquarry.pipeline.adapters import kernelbench
-from kernelquarry.pipeline.adapters.kernelbench import KernelExecResult, eval_kernel_against_ref
+from kernelquarry.pipeline.adapters import kernelbench_scorer
+from kernelquarry.pipeline.adapters.kernelbench_scorer import KernelExecResult, eval_kernel_against_ref
 from kernelquarry.pipeline.check import Checker, CheckVerdict, Status
 from tests.pipeline.adapters.conftest import snippets
 from tests.pipeline.check.pairs import KERNEL, SCALE, WRONG
@@ -29,7 +29,7 @@ FIELDS = "compiled correctness metadata runtime runtime_stats ref_runtime ref_ru
 
 @pytest.fixture(autouse=True)
 def shared(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernelbench, "shared_checker", lambda **settings: checker)
+    monkeypatch.setattr(kernelbench_scorer, "shared_checker", lambda **settings: checker)
 
 
 def with_verdict(verdict: CheckVerdict, monkeypatch: pytest.MonkeyPatch, **arguments: Any) -> KernelExecResult:
@@ -37,7 +37,7 @@ def with_verdict(verdict: CheckVerdict, monkeypatch: pytest.MonkeyPatch, **argum
         def check(self, module: str, kernel: str) -> CheckVerdict:
             return verdict
 
-    monkeypatch.setattr(kernelbench, "shared_checker", lambda **settings: Fixed())
+    monkeypatch.setattr(kernelbench_scorer, "shared_checker", lambda **settings: Fixed())
     return eval_kernel_against_ref("", "", **arguments)
 
 

@@ -23,9 +23,9 @@ from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.evaluate.answers import Answer, read_records
 from kernelquarry.recipes.evaluate.evaluate import evaluate, raises_at_once
-from kernelquarry.recipes.evaluate.example import example
 from kernelquarry.recipes.evaluate.problems import Problem, read_suite, with_short_prompts
 from kernelquarry.recipes.evaluate.results import leaderboard, read_results, render, summarise, write_results
+from kernelquarry.recipes.evaluate.right_answer import example
 from kernelquarry.recipes.generate.samplers import EndpointModel, LocalModel, Sampled
 from kernelquarry.recipes.judge.verify_task import row_of_source
 

@@ -15,10 +15,10 @@ from ..read.inductor_source import RawKernel
 from ..refusals import NotTidied
 from ..syntax.ast_tools import called, calls_of, walk, with_body
 from . import forms
-from .expressions import Expressions
 from .iteration_space import Axis
 from .passes import without_round_trips
 from .triton_functions import call, parsed
+from .typed_expressions import Expressions
 from .value_types import Value
 
 _ATOMICS = ("tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_or", "tl.atomic_and")

@@ -15,9 +15,9 @@ from kernelquarry.pipeline.sandbox.guest.lib.pytree import fill, tensors_of
 
 from .evaluator import Evaluator
 from .launch_plan import DescribedView, Iteration, Launch, Plan
+from .module_state import Snapshot
 from .names import PROCESSORS
 from .recording import Recording, is_on_host
-from .snapshot import Snapshot
 from .values import Descriptor, Function, Kernel, Raised, Record, Unsupported
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from ..probing.guarded_call import TooBig
-from .layers import constructor_arguments
+from .layer_arguments import constructor_arguments
 
 _SPACES = (  # where functions are looked up, and how they are written
     ("F", nn.functional),
