@@ -19,7 +19,7 @@ from kernelquarry.pipeline.sandbox.jobs.outline import OUTLINE, OutlineRequest
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
 
-from .larger_calls import new_argument
+from .larger_calls import iterations, new_argument, other_iterations
 from .plan import Launch, Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
 from .plan.edits import Edits
 from .plan.planner import Shaped
@@ -86,9 +86,10 @@ def plan_given(
     untried, again, smaller = list(_untried(planner, tried)), tuple[Planner, ...](), ""
     if untried:
         if _launched(planner) - _launched(*tried):
-            forced = _with_sides(code, untried)
+            is_one_way = plan and all(len(planner.evaluator.sides[node]) == 1 for node, _ in untried)
+            forced = _with_sides(code, untried, _shift) if is_one_way else ""
             again = tuple(other.verify(forced)) if forced else ()
-            if holds := _covers(again, planner, tried):
+            if holds := bool(again) and not _beyond(planner, (*tried, *again), untried, integers(code)):
                 smaller = f"{_says(*untried[0])}, as in the call of the file, was verified at smaller sizes"
         else:
             ratio = max(_ratio(own.inputs, other.call.inputs), _state(planner) / max(1, _state(tried[0])))
@@ -97,16 +98,49 @@ def plan_given(
     found = _UNPLANNED
     if plan is not None:
         note = next(_larger_numbers(plan, (*tried, *again), integers(code)), "")
-        found = GivenCall(_too_large(plan), note=note)
+        found = GivenCall(_too_large(plan), note=smaller or note)
+        looped = other_iterations(plan, iterations(each for known in (*tried, *again) for each in known.plans.values()))
+        if looped and not untried:
+            return replace(found, untried=looped)
     if untried:
         return replace(found, untried=_described(*untried[0]))
-    return replace(found, note=found.note or smaller or next(_new_numbers(planner, tried), ""))
+    return replace(found, note=found.note or next(_new_numbers(planner, tried), ""))
 
 
-def _covers(again: Sequence[Planner], planner: Planner, tried: Sequence[Planner]) -> bool:
-    """True if each kernel of the file's own call was launched in verified calls, with such arguments."""
-    known, own = (*tried, *again), _log([planner])
-    return bool(again) and _launched(planner) <= _launched(*known) and not new_argument(own, _log(known))
+def _beyond(planner: Planner, known: Sequence[Planner], forced: Sequence[Side], numbers: Sequence[int]) -> bool:
+    """True if the file's own call has more beyond the verified ones than the sizes and these sides.
+
+    That is another kernel, flag, number or count of iterations than any, or a size beyond another number of the text.
+    """
+    conditions = [node for node, _ in forced]
+    others = [number for number in numbers if number not in _limits(planner, conditions)]
+    seen = iterations(plan for each in known for plan in each.plans.values())
+    (plan,) = planner.plans.values()
+    return bool(
+        _launched(planner) - _launched(*known)
+        or new_argument(plan.launch_log(), _log(known))
+        or other_iterations(plan, seen)
+        or next(_larger_numbers(plan, known, others), "")
+        or next(_new_numbers(planner, known, conditions), "")
+    )
+
+
+def _limits(planner: Planner, conditions: Sequence[ast.AST]) -> set[float | None]:
+    """The constants that occur in these conditions alone, or in a constant of the file that they alone name."""
+    nodes, constants = planner.evaluator.source.nodes, planner.evaluator.definitions.constants
+    inside = _within(conditions)
+    others = {each.id for each in nodes if isinstance(each, ast.Name) and each not in inside and not _is_set(each)}
+    names = {each.id for each in inside if isinstance(each, ast.Name)} - others
+    inside |= _within([constants[name] for name in names if name in constants])
+    return set(map(constant_value, inside)) - {constant_value(each) for each in nodes if each not in inside}
+
+
+def _within(nodes: Sequence[ast.AST]) -> set[ast.AST]:
+    return {inner for node in nodes for inner in ast.walk(node)}
+
+
+def _is_set(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
 
 
 def _log(planners: Sequence[Planner]) -> list[str]:
@@ -153,21 +187,34 @@ def _state(planner: Planner) -> int:
 
 def _sets_options(code: str, untried: Sequence[Side], planner: Planner, own: PlannedCall) -> bool:
     """True if the file's own call would launch the same on the tried sides, but for options such as `num_warps`."""
-    changed = _with_sides(code, [(node, not side) for node, side in untried])
+    changed = _with_sides(code, [(node, not side) for node, side in untried], _choose)
     return bool(changed) and _launches_same(changed, planner, own) is True
 
 
-def _with_sides(code: str, sides: Sequence[Side]) -> str:
-    """The text in which these conditions have these values, and nothing else differs; "" if one cannot be forced."""
+def _with_sides(code: str, sides: Sequence[Side], force: Callable[[Edits, ast.Call, bool], None]) -> str:
+    """The text in which these conditions have these values, and nothing else differs; "" if one cannot be forced.
+
+    Args:
+        force: edits a `min` or `max` of two numbers, of which the first is to be chosen if the flag is true.
+    """
     edits = Edits(code)
     for node, side in sides:
         if isinstance(node, ast.Call) and _choice(node) and len(node.args) == 2:
-            edits.replace([node], f"({ast.unparse(node.args[0 if side else 1])})")
+            force(edits, node, side)
         elif isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.Name | ast.Attribute):
             edits.wrap(node, "((", ") is not None)" if side else ") is None)")
         else:
             return ""
     return edits.apply()
+
+
+def _choose(edits: Edits, node: ast.Call, first: bool) -> None:
+    edits.replace([node], f"({ast.unparse(node.args[0 if first else 1])})")
+
+
+def _shift(edits: Edits, node: ast.Call, _first: bool = True) -> None:
+    """Half of what `min` gave stands for a lower limit, and twice of what `max` gave for a higher one."""
+    edits.wrap(node, *(("((", " + 1) // 2)") if _choice(node) == "min" else ("(2 * ", ")")))
 
 
 def _choice(node: ast.Call) -> str:
@@ -194,16 +241,16 @@ def _holds_so(code: str, untried: Sequence[Side], tried: Planner, other: OtherTe
     """True if the verified call is right on these sides, too.
 
     Where a condition compares with a constant, the constant is made smaller everywhere, by the ratio of the two calls'
-    sizes, so that what depends on it follows; other conditions are forced. Half of what `min` gave stands for a lower
-    limit, such as that of a grid whose programs loop, and twice of what `max` gave for a higher one.
+    sizes, so that what depends on it follows; other conditions are forced. Other values stand for what `min` and `max`
+    gave, such as the limit of a grid whose programs loop.
 
     Args:
         ratio: size of the file's own call over that of the verified one.
     """
     edits, constants = Edits(code), set[str]()
     for node, side in untried:
-        if isinstance(node, ast.Call) and (name := _choice(node)):
-            edits.wrap(node, *(("((", " + 1) // 2)") if name == "min" else ("(2 * ", ")")))
+        if isinstance(node, ast.Call) and _choice(node):
+            _shift(edits, node)
         elif isinstance(node, ast.Compare) and (found := _constants(node, tried)):
             constants |= found
         elif isinstance(node, ast.expr) and not isinstance(node, ast.BinOp | ast.Call):
@@ -236,18 +283,28 @@ def _untried(planner: Planner, tried: Sequence[Planner]) -> Iterator[Side]:
             yield node, side
 
 
-def _new_numbers(planner: Planner, tried: Sequence[Planner]) -> Iterator[str]:
-    """Numbers that were the same in all verified calls, though their parts were not, and are others now."""
+def _new_numbers(planner: Planner, tried: Sequence[Planner], but: Sequence[ast.AST] = ()) -> Iterator[str]:
+    """Numbers that were the same in all verified calls, though their parts were not, and are others now.
+
+    Args:
+        tried: planners of this text, or of texts whose lines are the same.
+        but: conditions that are left out.
+    """
+    known: dict[tuple[int, str], set[int | float]] = {}
+    for each in tried:
+        for node, values in each.evaluator.numbers.items():
+            known.setdefault(_place(node), set()).update(values)
     for node, values in planner.evaluator.numbers.items():
-        known = _numbers(node, tried)
-        if len(known) == 1 and not values <= known and any(len(_numbers(each, tried)) > 1 for each in _parts(node)):
+        before = known.get(_place(node), set())
+        varied = (len(known.get(_place(part), ())) > 1 for part in _parts(node))
+        if node not in but and len(before) == 1 and not values <= before and any(varied):
             assert isinstance(node, ast.expr)
-            text, new = ast.unparse(node)[:_SHOWN], min(values - known)
-            yield f"line {node.lineno}: {text} is {new} in the call of the file, and was {min(known)} in verified ones"
+            text, new = ast.unparse(node)[:_SHOWN], min(values - before)
+            yield f"line {node.lineno}: {text} is {new} in the call of the file, and was {min(before)} in verified ones"
 
 
-def _numbers(node: ast.AST, tried: Sequence[Planner]) -> set[int | float]:
-    return set[int | float]().union(*(each.evaluator.numbers.get(node, ()) for each in tried))
+def _place(node: ast.AST) -> tuple[int, str]:
+    return getattr(node, "lineno", 0), ast.unparse(node)
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:

@@ -53,12 +53,12 @@ def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str
         calls = [(plan, way(plan), workload) for plan, workload in plans if plan]
     except Unsupported as error:
         raise Rejected(Reason.OUTSIDE_LANGUAGE, f"no plan: the host code needs {error}") from error
-    ways, tried = set(map(way, known.values())), _iterations(known.values())
+    ways, tried = set(map(way, known.values())), iterations(known.values())
     of_trials = trial_ways(reference, planner)
     for plan, taken, workload in calls:
         if taken not in ways:
             found = _divergence(path(plan), path(next(iter(known.values()))))
-        elif taken not in of_trials or not (found := _other_iterations(plan, tried)):
+        elif taken not in of_trials or not (found := other_iterations(plan, tried)):
             continue
         raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
     verified = [*ran, *(launch for plan in known.values() for launch in plan.launch_log())]
@@ -112,7 +112,7 @@ def _larger_calls(workloads: Sequence[Workload]) -> list[tuple[Workload, Workloa
     return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in uniform)]
 
 
-def _iterations(known: Iterable[Plan]) -> dict[int, set[int]]:
+def iterations(known: Iterable[Plan]) -> dict[int, set[int]]:
     """The numbers of iterations that each loop had in known calls, by its line."""
     tried: dict[int, set[int]] = {}
     for line, count in (each for plan in known for each in counts(plan)):
@@ -120,11 +120,12 @@ def _iterations(known: Iterable[Plan]) -> dict[int, set[int]]:
     return tried
 
 
-def _other_iterations(plan: Plan, tried: Mapping[int, set[int]]) -> str:
+def other_iterations(plan: Plan, tried: Mapping[int, set[int]]) -> str:
     """A loop that always had one number of iterations, and has another; "" if there is none."""
     for line, count in counts(plan):
-        if len(tried[line]) == 1 and count not in tried[line]:
-            return f"the loop in line {line} has {count} iterations in place of {min(tried[line])}"
+        seen = tried.get(line, set())
+        if len(seen) < 2 and count not in seen:
+            return f"the loop in line {line} has {count} iterations in place of {min(seen, default=0)}"
     return ""
 
 

@@ -139,15 +139,26 @@ def test_a_kernel_that_the_given_sizes_alone_launch_decides_nothing(checker: Che
     assert verdict.status is Status.UNJUDGED and "no verified call had x.shape[0] > 3000 true" in verdict.evidence
 
 
-def test_a_kernel_for_large_inputs_is_verified_on_small_ones(checker: Checker) -> None:
+_BLOCKS = "triton.cdiv(n, 128)"
+_LARGE_ONES = {
+    "right": (_BLOCKS, "verified"),
+    "a block less": (f"{_BLOCKS} - n // (1 << 27)", "unjudged"),
+    "capped": (f"min({_BLOCKS}, 65536)", "unjudged"),
+    "one of many": (f"triton.cdiv({_BLOCKS}, triton.cdiv(n, 1 << 26))", "unjudged"),
+    "a block less in a condition": (f"{_BLOCKS} - (1 if x.shape[0] > 1 << 21 and n > 1 << 21 else 0)", "unjudged"),
+}
+
+
+@pytest.mark.parametrize("about", _LARGE_ONES)
+def test_a_kernel_for_large_inputs_is_verified_on_small_ones(checker: Checker, about: str) -> None:
+    blocks, status = _LARGE_ONES[about]
     second = KERNEL.replace("scale_relu", "for_large").partition("class ModelNew")[0]
     launch = next(line.strip() for line in KERNEL.splitlines() if LAUNCH in line)
-    other = launch.replace("scale_relu", "for_large")
+    other = launch.replace("scale_relu", "for_large").replace(_BLOCKS, blocks)
     code = second + KERNEL.replace(launch, f"if n < 1 << 17:\n            {launch}\n        else:\n            {other}")
-    large = SCALE.replace("rows = 6", "rows = 4194304")
-    assert checker.check(large, code), checker.check(large, code).headline
-    few = code.replace("for_large[(triton.cdiv(n, 128),)]", "for_large[(triton.cdiv(n, 128) - n // (1 << 27),)]")
-    assert few != code and not checker.check(large, few)
+    verdict = checker.check(SCALE.replace("rows = 6", "rows = 4194304"), code)
+    assert verdict.status.value == status, verdict.headline
+    assert ("was verified at smaller sizes" in verdict.note) == (status == "verified")
 
 
 LARGE = SCALE.replace("rows = 6", "rows = 1 << 40")
@@ -204,6 +215,11 @@ GIVEN = {
         "k //= 1 << 27 above 0",
     ),
     "divided": ("scale_relu[(triton.cdiv(n, 128) - n // (1 << 27),)]", "unjudged", "n // (1 << 27) above 0"),
+    "in parts": (
+        f"for start in range(0, n, 1 << 26):\n            {LAUNCH}",
+        "unjudged",
+        "has 3 iterations in place of 1",
+    ),
     "too many": ("scale_relu[(1, triton.cdiv(n, 128))]", "rejected", "a GPU takes [2147483647, 65535, 65535]"),
 }
 
