@@ -294,9 +294,12 @@ class Checker:
         if larger is not None:
             other = _task(larger, self._settings.mixed)
             judgement = judge_construction(judgement, other, sandbox, _SETTINGS)
-        if judgement.passes and problem.given is not None and not _was_tried(problem.given, problem):
+        if problem.given is not None and not _was_tried(problem.given, problem):
             given = replace(task, init_args=problem.given_init_args, workloads=(problem.given,))
-            judgement = judge_given(judgement, task, given, sandbox, _SETTINGS)
+            if judgement.passes:
+                judgement = judge_given(judgement, task, given, sandbox, _SETTINGS)
+            elif judgement.reason is Reason.UNVERIFIED_PATH:
+                judgement = _judge_large(judgement, task, given, sandbox)
         if kept is not None and judgement.passes and judgement.note:
             evidence = f"right on small calls of the constructor as given, which are too few: {judgement.note}"
             return CheckVerdict(Status.UNJUDGED, evidence=evidence)
@@ -442,6 +445,14 @@ def _verdict(judgement: Judgement, task: Task, problem: Problem, larger: Problem
         kernels=found.launched_kernels,
         deterministic=found.deterministic,
     )
+
+
+def _judge_large(judgement: Judgement, task: Task, given: Task, sandbox: Sandbox) -> Judgement:
+    """The judgement on a kernel that goes another way for large inputs: that on the file's own call, if it goes so."""
+    settings = replace(_SETTINGS, narrows=True)
+    other = judge_code(judgement.code, task, sandbox, settings)
+    found = judge_given(other, task, given, sandbox, settings) if other.passes else judgement
+    return judgement if found.passes and not found.forced else found
 
 
 def _unrun(judgement: Judgement) -> CheckVerdict:

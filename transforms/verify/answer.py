@@ -70,6 +70,7 @@ class Judgement:
     published: str = ""  # the code that the verdict holds for, narrowed to what was tried; "" without a verdict
     narrowed: tuple[str, ...] = ()  # a note on each difference between `code` and `published`
     note: str = ""  # on what the call of the file itself has beyond the verified calls
+    forced: bool = False  # that call goes a way that was verified with its conditions forced, at smaller sizes
     planners: tuple[Planner, ...] = field(default=(), compare=False, repr=False)  # of the verified calls
 
     @property
@@ -215,7 +216,7 @@ def judge_given(
     if not found.is_planned and (conditions := [note for note in judgement.narrowed if "verified only" in note]):
         untried = untried or f"the host code cannot be evaluated, to tell whether this holds: {conditions[0]}"
     if not found.fails and not untried:
-        return replace(judgement, note=found.note)
+        return replace(judgement, note=found.note, forced=found.forced)
     reason = Reason.DOES_NOT_RUN if found.fails else Reason.OUTSIDE_LANGUAGE
     evidence = f"at the sizes of get_inputs(), {found.fails or untried}"
     return replace(judgement, verdict=None, reason=reason, evidence=evidence, published="", narrowed=())

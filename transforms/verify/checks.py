@@ -196,7 +196,8 @@ def _check_plan(verification: Verification) -> None:
 
 def _check_larger_calls(verification: Verification) -> None:
     if verification.planner is not None:
-        check_larger_calls(verification.reference, verification.planner, verification.further.launch_logs)
+        ran, narrows = verification.further.launch_logs, verification.settings.narrows
+        check_larger_calls(verification.reference, verification.planner, ran, narrows)
 
 
 def _run_large(verification: Verification) -> None:

@@ -36,6 +36,7 @@ class GivenCall:
     untried: str = ""  # a way that it goes, and no verified call went
     note: str = ""  # a number that a kernel gets, where verified calls gave smaller ones; or that there is no plan
     is_planned: bool = True
+    forced: bool = False  # it goes a way that was verified with its conditions forced
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def plan_given(
     found = _UNPLANNED
     if plan is not None:
         note = next(_larger_numbers(plan, (*tried, *again), integers(code)), "")
-        found = GivenCall(_too_large(plan), note=smaller or note)
+        found = GivenCall(_too_large(plan), note=smaller or note, forced=bool(smaller))
         looped = other_iterations(plan, iterations(each for known in (*tried, *again) for each in known.plans.values()))
         if looped and not untried:
             return replace(found, untried=looped)

@@ -34,7 +34,7 @@ _MEDIUM = 499  # a size at which loops over it stay below the evaluator's limit
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
-def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str]) -> None:
+def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str], narrows: bool = False) -> None:
     """Check that forward behaves on large calls as it does in verified ones. Raises: Rejected.
 
     A large call may go a way that only a further call went: the text is narrowed to the ways of the trials.
@@ -42,6 +42,7 @@ def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str
     Args:
         planner: of the candidate, with the plans of the verified calls.
         ran: launches of verified calls, of which some may have no plan.
+        narrows: as in `VerifySettings`.
     """
     task, known = reference.task, planner.plans
     larger = _larger_calls(task.workloads) if task.shape_general else []
@@ -56,7 +57,7 @@ def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str
     ways, tried = set(map(way, known.values())), iterations(known.values())
     of_trials = trial_ways(reference, planner)
     for plan, taken, workload in calls:
-        if taken not in ways:
+        if taken not in ways and not narrows:
             found = _divergence(path(plan), path(next(iter(known.values()))))
         elif taken not in of_trials or not (found := other_iterations(plan, tried)):
             continue

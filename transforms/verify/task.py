@@ -64,6 +64,7 @@ class VerifySettings:
 
     target: str | None = None  # GPU architecture to compile for; None: the GPU's own, else sm_90; "": compile for none
     find_counterexamples: bool = True  # search for the smallest failing call of a rejected candidate
+    narrows: bool = False  # a way that large calls alone go is no reason to reject, but outside of the claim
     engine: Engine | None = None  # None: traces on a GPU if there is one, and guests where traces fail
     limits: Limits = field(default_factory=lambda: Limits(wall_s=180.0, cpu_s=60))  # of each guest
 

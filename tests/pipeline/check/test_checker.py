@@ -149,16 +149,29 @@ _LARGE_ONES = {
 }
 
 
-@pytest.mark.parametrize("about", _LARGE_ONES)
-def test_a_kernel_for_large_inputs_is_verified_on_small_ones(checker: Checker, about: str) -> None:
-    blocks, status = _LARGE_ONES[about]
+def _with_a_second_kernel(limit: str, blocks: str = _BLOCKS) -> str:
+    """A kernel, and another one from this number of elements on."""
     second = KERNEL.replace("scale_relu", "for_large").partition("class ModelNew")[0]
     launch = next(line.strip() for line in KERNEL.splitlines() if LAUNCH in line)
     other = launch.replace("scale_relu", "for_large").replace(_BLOCKS, blocks)
-    code = second + KERNEL.replace(launch, f"if n < 1 << 17:\n            {launch}\n        else:\n            {other}")
-    verdict = checker.check(SCALE.replace("rows = 6", "rows = 4194304"), code)
+    return second + KERNEL.replace(launch, f"if n < {limit}:\n            {launch}\n        else:\n            {other}")
+
+
+@pytest.mark.parametrize("about", _LARGE_ONES)
+def test_a_kernel_for_large_inputs_is_verified_on_small_ones(checker: Checker, about: str) -> None:
+    blocks, status = _LARGE_ONES[about]
+    verdict = checker.check(SCALE.replace("rows = 6", "rows = 4194304"), _with_a_second_kernel("1 << 17", blocks))
     assert verdict.status.value == status, verdict.headline
     assert ("was verified at smaller sizes" in verdict.note) == (status == "verified")
+
+
+def test_a_way_that_no_call_goes_is_rejected_unless_the_file_s_own_call_goes_it(checker: Checker) -> None:
+    code = _with_a_second_kernel("1 << 24")
+    assert checker.check(SCALE, code).reason == "untried_path"
+    assert checker.check(SCALE.replace("rows = 6", "rows = 40000"), code).reason == "untried_path"
+    assert checker.check(SCALE.replace("rows = 6", "rows = 4194304"), code)
+    wrong = code.replace("tl.maximum(x * scale, 0.0)", "x * scale", 1)
+    assert not checker.check(SCALE.replace("rows = 6", "rows = 4194304"), wrong)
 
 
 LARGE = SCALE.replace("rows = 6", "rows = 1 << 40")
