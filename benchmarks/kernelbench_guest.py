@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from kernelquarry.pipeline.sandbox.guest.jobs.run_trials import device
-from kernelquarry.pipeline.sandbox.guest.lib.failures import describe
+from kernelquarry.pipeline.sandbox.guest.lib.faults import describe
 
 _REASONS = ("compilation_error", "correctness_issue", "runtime_error")
 

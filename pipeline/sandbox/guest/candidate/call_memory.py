@@ -17,7 +17,7 @@ from torch import Tensor
 
 from kernelquarry.pipeline.sandbox.operator_kinds import ALLOCATE, FREE, VIEW
 
-from ..lib.failures import OutOfBounds, Undefined
+from ..lib.faults import OutOfBounds, Undefined
 from .fake_cuda import tensors_of
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -33,7 +33,7 @@ from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions, T
 from triton.runtime.interpreter import _get_np_dtype as find_np_dtype
 
 from ..candidate.launch_log import session
-from ..lib.failures import OutOfBounds
+from ..lib.faults import OutOfBounds
 from . import libdevice
 from .memory import Memory, whole
 

@@ -24,7 +24,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from ..candidate import fake_cuda
 from ..candidate.launch_log import Launched, Order, bind, session, sizes
 from ..compiler import autotune
-from ..lib.failures import Undefined
+from ..lib.faults import Undefined
 from . import libdevice, reductions, type_cache
 from .batched_builder import Array, BatchedBuilder, Divergent, TooLarge, encode, uniform
 

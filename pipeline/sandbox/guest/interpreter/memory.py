@@ -11,7 +11,7 @@ import torch
 from triton._C.libtriton import interpreter as native
 
 from ..candidate.call_memory import Cells
-from ..lib.failures import OutOfBounds
+from ..lib.faults import OutOfBounds
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Snapshot = tuple[list[bytes], list[tuple[Array, Array]]]  # contents of storages; flags of defined bytes, with copies

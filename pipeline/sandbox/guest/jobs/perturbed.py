@@ -21,7 +21,7 @@ from ..candidate.launch_log import Order, session
 from ..candidate.module_setup import construct
 from ..candidate.perturbations import PERTURBATIONS, PerturbedUse
 from ..lib.cpu_limit import TooSlow, cpu_limit
-from ..lib.failures import OutOfBounds, describe
+from ..lib.faults import OutOfBounds, describe
 from .run_trials import warm as warm
 
 _MESSAGE = 200  # characters

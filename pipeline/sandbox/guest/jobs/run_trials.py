@@ -24,7 +24,7 @@ from ..candidate.op_census import Watch
 from ..candidate.snapshot import take_snapshot
 from ..compiler import gpu_driver
 from ..interpreter import install
-from ..lib.failures import OutOfBounds, describe
+from ..lib.faults import OutOfBounds, describe
 from . import compile as compiling
 
 

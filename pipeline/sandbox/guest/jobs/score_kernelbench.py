@@ -12,7 +12,7 @@ import torch
 
 from kernelquarry.pipeline.sandbox.jobs.score_kernelbench import KernelbenchReply, KernelbenchRequest
 
-from ..lib.failures import describe
+from ..lib.faults import describe
 from ..lib.load_source import load_source
 from ..lib.pytree import flatten
 from .run_trials import device as device_of

@@ -30,7 +30,7 @@ from ..candidate.candidate_call import arguments
 from ..candidate.module_setup import construct, load_state
 from ..compiler import gpu_driver
 from ..compiler.player import Player
-from ..lib.failures import describe
+from ..lib.faults import describe
 from ..lib.pytree import flatten
 from . import compile as compiling
 from . import lower

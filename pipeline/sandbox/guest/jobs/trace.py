@@ -16,7 +16,7 @@ from ..candidate.snapshot import take_snapshot
 from ..compiler.compile_only_driver import CompileOnlyDriver, Recorder
 from ..compiler.deferral import deferral
 from ..compiler.tracer import Json, Kernels, Tracer, Untraceable
-from ..lib.failures import describe
+from ..lib.faults import describe
 from ..lib.pytree import flatten
 from . import compile as compiling
 

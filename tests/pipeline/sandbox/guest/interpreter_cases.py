@@ -17,7 +17,7 @@ from triton.language.extra import libdevice
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernelquarry.pipeline.sandbox.guest.interpreter import install
-from kernelquarry.pipeline.sandbox.guest.lib.failures import OutOfBounds
+from kernelquarry.pipeline.sandbox.guest.lib.faults import OutOfBounds
 
 CASES = {}
 

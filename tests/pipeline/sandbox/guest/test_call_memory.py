@@ -13,7 +13,7 @@ from kernelquarry.pipeline.sandbox.guest.candidate.call_memory import CallMemory
 from kernelquarry.pipeline.sandbox.guest.candidate.launch_log import session
 from kernelquarry.pipeline.sandbox.guest.candidate.op_census import Watch
 from kernelquarry.pipeline.sandbox.guest.interpreter.memory import Memory
-from kernelquarry.pipeline.sandbox.guest.lib.failures import OutOfBounds, Undefined
+from kernelquarry.pipeline.sandbox.guest.lib.faults import OutOfBounds, Undefined
 
 FLOAT = np.dtype(np.float32)
 

@@ -11,7 +11,7 @@ import torch
 from triton._C.libtriton import interpreter as native
 
 from kernelquarry.pipeline.sandbox.guest.interpreter.memory import Memory, whole
-from kernelquarry.pipeline.sandbox.guest.lib.failures import OutOfBounds
+from kernelquarry.pipeline.sandbox.guest.lib.faults import OutOfBounds
 
 FLOAT = np.dtype(np.float32)
 WILD = np.uint64(2**64 - 2)  # no item that begins there ends in any memory
