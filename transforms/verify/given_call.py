@@ -84,28 +84,39 @@ def plan_given(
         return GivenCall(fails=str(raised))
     except (Unsupported, MalformedReply):
         return _UNPLANNED
-    untried, again, smaller = list(_untried(planner, tried)), tuple[Planner, ...](), ""
-    if untried:
-        if _launched(planner) - _launched(*tried):
-            is_one_way = plan and all(len(planner.evaluator.sides[node]) == 1 for node, _ in untried)
-            forced = _with_sides(code, untried, _shift) if is_one_way else ""
-            again = tuple(other.verify(forced)) if forced else ()
-            if holds := bool(again) and not _beyond(planner, (*tried, *again), untried, integers(code)):
-                smaller = f"{_says(*untried[0])}, as in the call of the file, was verified at smaller sizes"
-        else:
-            ratio = max(_ratio(own.inputs, other.call.inputs), _state(planner) / max(1, _state(tried[0])))
-            holds = _sets_options(code, untried, planner, own) or _holds_so(code, untried, tried[0], other, ratio)
-        untried = [] if holds else untried
+    untried, is_new = list(_untried(planner, tried)), not _launched(planner) <= _launched(*tried)
+    again = _verified_so(code, untried, planner, tried, other) if untried and is_new and plan else ()
+    known = (*tried, *again)
     found = _UNPLANNED
     if plan is not None:
-        note = next(_larger_numbers(plan, (*tried, *again), integers(code)), "")
-        found = GivenCall(_too_large(plan), note=smaller or note, forced=bool(smaller))
-        looped = other_iterations(plan, iterations(each for known in (*tried, *again) for each in known.plans.values()))
-        if looped and not untried:
-            return replace(found, untried=looped)
-    if untried:
+        note = next(_larger_numbers(plan, known, integers(code)), "")
+        found = GivenCall(_too_large(plan), note=note, forced=bool(again))
+    if untried and not again and (is_new or not _is_tried_otherwise(code, untried, planner, tried[0], own, other)):
         return replace(found, untried=_described(*untried[0]))
+    if plan is not None and (looped := other_iterations(plan, _iterations(known))):
+        return replace(found, untried=looped)
+    if again:
+        return replace(found, note=f"{_says(*untried[0])}, as in the call of the file, was verified at smaller sizes")
     return replace(found, note=found.note or next(_new_numbers(planner, tried), ""))
+
+
+def _verified_so(
+    code: str, untried: Sequence[Side], planner: Planner, tried: Sequence[Planner], other: OtherText
+) -> tuple[Planner, ...]:
+    """Planners of the text with these sides if it is verified, and the file's own call is like its calls; else none."""
+    if any(len(planner.evaluator.sides[node]) > 1 for node, _ in untried):
+        return ()  # the own call goes both ways
+    forced = _with_sides(code, untried, _shift)
+    again = tuple(other.verify(forced)) if forced else ()
+    return again if again and not _beyond(planner, (*tried, *again), untried, integers(code)) else ()
+
+
+def _is_tried_otherwise(
+    code: str, untried: Sequence[Side], planner: Planner, tried: Planner, own: PlannedCall, other: OtherText
+) -> bool:
+    """True if these sides change options of launches alone, or a verified call is right on them, too."""
+    ratio = max(_ratio(own.inputs, other.call.inputs), _state(planner) / max(1, _state(tried)))
+    return _sets_options(code, untried, planner, own) or _holds_so(code, untried, tried, other, ratio)
 
 
 def _beyond(planner: Planner, known: Sequence[Planner], forced: Sequence[Side], numbers: Sequence[int]) -> bool:
@@ -115,12 +126,11 @@ def _beyond(planner: Planner, known: Sequence[Planner], forced: Sequence[Side], 
     """
     conditions = [node for node, _ in forced]
     others = [number for number in numbers if number not in _limits(planner, conditions)]
-    seen = iterations(plan for each in known for plan in each.plans.values())
     (plan,) = planner.plans.values()
     return bool(
         _launched(planner) - _launched(*known)
         or new_argument(plan.launch_log(), _log(known))
-        or other_iterations(plan, seen)
+        or other_iterations(plan, _iterations(known))
         or next(_larger_numbers(plan, known, others), "")
         or next(_new_numbers(planner, known, conditions), "")
     )
@@ -142,6 +152,10 @@ def _within(nodes: Sequence[ast.AST]) -> set[ast.AST]:
 
 def _is_set(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
+
+
+def _iterations(planners: Sequence[Planner]) -> dict[int, set[int]]:
+    return iterations(plan for each in planners for plan in each.plans.values())
 
 
 def _log(planners: Sequence[Planner]) -> list[str]:
