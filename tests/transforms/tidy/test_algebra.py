@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.transforms.tidy.syntax.algebra import Polynomial, number, polynomial, render
+from kernelquarry.transforms.tidy.syntax.algebra import Polynomial, is_contiguous, number, polynomial, render
 
 
 def parsed(text: str) -> ast.expr:
@@ -72,3 +72,25 @@ def test_rendering_keeps_the_value(text: str, values: tuple[int, ...]) -> None:
     names = dict(zip("xyzhw", values, strict=True))
     for tree in (render(polynomial(parsed(text)), is_size), render(polynomial(parsed(text)))):
         assert eval(ast.unparse(tree), {}, names) == eval(text, {}, names)
+
+
+@given(st.lists(st.tuples(st.lists(st.sampled_from("abc"), max_size=2), st.integers(-3, 3)), max_size=3), st.data())
+def test_a_product_is_divided_by_its_factors(terms: list[tuple[list[str], int]], data: st.DataObject) -> None:
+    value = Polynomial({tuple(sorted(atoms)): factor for atoms, factor in terms})
+    divisor = parsed(data.draw(st.sampled_from(["a", "2 * a * b", "a - 2", "b + c", "a * b - b + 3", "-a - b"])))
+    assert (value * polynomial(divisor)).divided_by(polynomial(divisor)) == value
+
+
+@pytest.mark.parametrize(("value", "divisor"), [("a + 1", "a"), ("3 * a", "2"), ("a * b + 1", "a - 2"), ("a", "0")])
+def test_no_exact_quotient(value: str, divisor: str) -> None:
+    assert polynomial(parsed(value)).divided_by(polynomial(parsed(divisor))) is None
+
+
+@pytest.mark.parametrize(
+    ("stride", "contiguous"),
+    [("(n * m, m, 1)", True), ("(max(1, n) * m, max(1, m), 1)", True), ("(m, m, 1)", False), ("(n * m, m, 2)", False)],
+)
+def test_contiguous_strides(stride: str, contiguous: bool) -> None:
+    shape, steps = parsed("(b, n, m)"), parsed(stride)
+    assert isinstance(shape, ast.Tuple) and isinstance(steps, ast.Tuple)
+    assert is_contiguous(shape.elts, steps.elts) is contiguous

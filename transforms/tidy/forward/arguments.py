@@ -120,6 +120,13 @@ def shape_of(lowered: Lowered, argument: str) -> tuple[int, ...]:
     return next(spec.shape for spec in lowered.probed.state if spec.name == binding.name)
 
 
+def known_shapes(lowered: Lowered) -> dict[str, tuple[int, ...]]:
+    """The shapes of the graph inputs that are tensors of the call or entries of the state, in the first workload."""
+    state = {spec.name for spec in lowered.probed.state}
+    own = [b for b in lowered.bindings if b.source is Source.INPUT or b.name in state]
+    return {binding.argument: shape_of(lowered, binding.argument) for binding in own}
+
+
 def size_word(lowered: Lowered, argument: str, dim: int) -> str:
     """A name for a size of a tensor of the call, or of the state."""
     source, index = places(lowered)[argument]

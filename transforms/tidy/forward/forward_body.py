@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import Lowered, Source
+from kernelquarry.transforms.workloads.axis_names import axis_word
 
 from ..kernel.combine import tidy_combine
 from ..kernel.comments import comment
@@ -19,11 +20,12 @@ from ..read.call_steps import Allocate, Bind, Define, LaunchKernel, Return, Run,
 from ..read.inductor_source import RawSource
 from ..read.source_expressions import launched_for
 from ..refusals import NotTidied
-from ..syntax.algebra import is_contiguous, polynomial, product, render
+from ..syntax.algebra import Polynomial, is_contiguous, polynomial, product
 from ..syntax.ast_tools import names_in, substitute, tuple_text, unused_name, walk
-from .arguments import Argument, axes_word, places, shape_of, short_roles, size_word
+from .arguments import Argument, axes_word, known_shapes, places, shape_of, short_roles, size_word
 from .call_guards import Checks
-from .repeated_sizes import name_sizes
+from .named_sizes import NamedSizes, factored, products
+from .size_relations import relations
 
 _EXTERN = re.compile(r"extern_kernels\.(\w+)|torch\.ops\.(?:aten|prims)\.(\w+)(?:\.\w+)?")
 _COPY = re.compile(r"(buf\d+)\.copy_")  # Inductor's copy of complex numbers
@@ -74,6 +76,8 @@ class Body:
         self._names: dict[str, str] = {}  # name in Inductor's function -> expression in this one
         self._defined: dict[str, ast.expr] = {}
         self._buffers: dict[str, Allocate] = {}
+        self._named = NamedSizes(self._taken)
+        self._size_lines_of: set[str] = set()  # the lines that name sizes of buffers
         self._device = ""
         self._copies_back: list[str] = []  # lines that copy outputs from contiguous copies to the inputs themselves
         self.lines: list[str] = []
@@ -107,7 +111,6 @@ class Body:
         self._name_buffers()
         for step in self._steps:
             self._step(step)
-        self.lines = name_sizes(self.lines, self._taken)
         self.lines[:0] = self._checks(self._checked) if self._checked else []
         self.lines[:0] = self._size_lines()
         needed = _names(self.lines)
@@ -234,13 +237,18 @@ class Body:
         return substitute(parse_expression(ast.unparse(node)), named | self._defined)
 
     def _size(self, node: ast.expr) -> str:
-        return ast.unparse(render(polynomial(self._expanded(node)), lambda atom: True))
+        return self._named.text(polynomial(self._expanded(node)))
 
     def _sizes_text(self, nodes: Sequence[ast.expr]) -> str:
         return tuple_text([self._size(node) for node in nodes])
 
     def _allocate(self, step: Allocate) -> None:
         self._buffers[step.name] = step
+        for dim, size in enumerate(step.shape):
+            word = f"{self._names[step.name]}_{axis_word(len(step.shape), dim)}"
+            if line := self._named.name(polynomial(self._expanded(size)), word):
+                self._size_lines_of.add(line)
+                self.lines.append(line)
         shape = self._sizes_text(step.shape)
         options = f"device={self._device}, dtype={step.dtype}"
         if is_contiguous(step.shape, step.stride):
@@ -312,15 +320,32 @@ class Body:
         if step.kernel not in self.kernels:
             self.kernels[step.kernel] = self._tidied(step.kernel, launches)
         kernel = self.kernels[step.kernel]
-        texts = [self._value(given[parameter]) for parameter in kernel.parameters]
-        grid = kernel.grid([self._size(given[f"{prefix}numel"]) for prefix in kernel.launch.programs])
+        texts = [self._argument(given, parameter) for parameter in kernel.parameters]
+        grid = kernel.grid([self._argument(given, f"{prefix}numel") for prefix in kernel.launch.programs])
         self._add_comment(step, launches[0])
         self.lines.append(f"{kernel.function.name}[{grid}]({', '.join([*texts, *kernel.options])})")
+
+    def _argument(self, given: Mapping[str, ast.expr], parameter: str) -> str:
+        """An argument of a launch; the size of an axis is written `out.numel()` where it is that of a tensor."""
+        count = parameter.endswith("numel") and self._counted(given, parameter)
+        return f"{count}.numel()" if count else self._value(given[parameter])
+
+    def _counted(self, given: Mapping[str, ast.expr], parameter: str) -> str:
+        """A new tensor of a launch with as many elements as an axis, first one that it fills; "" if there is none."""
+        size = polynomial(self._expanded(given[parameter]))
+        if len(size.terms) == 1 and all(factor == 1 and len(atoms) == 1 for atoms, factor in size.terms.items()):
+            return ""
+        for _, argument in sorted(given.items(), key=lambda item: "out_ptr" not in item[0]):
+            match argument:
+                case ast.Name(name) if name in self._buffers:
+                    if product(map(self._expanded, self._buffers[name].shape)) == size:
+                        return self._names[name]
+        return ""
 
     def _add_comment(self, step: LaunchKernel, first: LaunchKernel) -> None:
         """Add a comment with the launch's source expressions, before the lines that allocate its results."""
         at = len(self.lines)
-        while at and " = torch.empty" in self.lines[at - 1]:
+        while at and (" = torch.empty" in self.lines[at - 1] or self.lines[at - 1] in self._size_lines_of):
             at -= 1
         sources = self._raw.sources
         computed = self._raw.kernels[step.kernel].sources.values()
@@ -340,12 +365,38 @@ class Body:
         new = kernel_name(raw.operators, self._file.kernel_names)
         same = same_sizes([{size: self._size(launch[size]) for size in sizes} for launch in launches])
         roles_of = dict(zip(pointers, short_roles(roles), strict=True))
-        kernel = tidy_kernel(raw, new, roles_of, sizes, same, self._file.autotuned)
+        axes = [size for size in sizes if size.endswith("numel")]
+        passed = [axis.removesuffix("numel") for axis in axes if all(self._counted(one, axis) for one in launches)]
+        related = relations([self._sizes_of(one, roles_of) for one in launches])
+        kernel = tidy_kernel(raw, new, roles_of, sizes, same, passed, related, self._file.autotuned)
+        shapes = [shape for one in launches[:1] for shape in self._known_shapes(one)]
+        kernel.function.body[:] = [factored(statement, products(shapes)) for statement in kernel.function.body]
         helpers = {helper.name: helper for helper in raw.helpers}
         for node in walk(kernel.function):
             if isinstance(node, ast.Name) and node.id in helpers:
                 node.id = self._combine(helpers[node.id])
         return kernel
+
+    def _sizes_of(self, given: Mapping[str, ast.expr], roles: Mapping[str, str]) -> dict[str, Polynomial]:
+        """The sizes that a launch passes, and those of its buffers that are a size and a number."""
+        sizes = {name: polynomial(self._expanded(given[name])) for name in given if name not in roles}
+        for parameter, role in roles.items():
+            root = _root(given[parameter])
+            shape = self._buffers[root].shape if root in self._buffers else []
+            for dim, size in enumerate(shape):
+                value = polynomial(self._expanded(size))
+                if len(value.terms) == 2 and () in value.terms and value not in sizes.values():
+                    sizes[f"size_{role}_{axis_word(len(shape), dim)}"] = value
+        return sizes
+
+    def _known_shapes(self, given: Mapping[str, ast.expr]) -> Iterator[list[int]]:
+        """The shapes of the tensors of a launch, without sizes that are unknown here."""
+        for argument in map(_root, given.values()):
+            if argument in self._buffers:
+                sizes = (polynomial(self._expanded(size)).constant for size in self._buffers[argument].shape)
+                yield [size for size in sizes if size is not None]
+            elif self._checked and (shape := known_shapes(self._checked).get(argument)):
+                yield [*shape]
 
     def _combine(self, helper: ast.FunctionDef) -> str:
         """The name of a combine function in the file."""

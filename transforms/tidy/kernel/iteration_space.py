@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from ..read.inductor_source import RawKernel
 from ..refusals import NotTidied
@@ -26,6 +27,7 @@ class Axis:
     shape: str  # subscript that lays its index out in a block: "[:, None]"; "" for the only axis
     block: int | None  # block size fixed by Inductor: 1, or all of a persistent reduction
     looped: bool  # the kernel loops over its blocks
+    passed: bool = False  # its size is an argument, though it is known
 
     @property
     def index(self) -> str:
@@ -46,15 +48,17 @@ class Axis:
     @property
     def limit(self) -> str:
         """The size as source: a number or a parameter."""
-        return self.numel if self.size is None else str(self.size)
+        return self.numel if self.size is None or self.passed else str(self.size)
 
     @property
     def is_reduced(self) -> bool:
         return self.prefix.startswith("r")
 
 
-def split_axes(kernel: RawKernel) -> tuple[list[Axis], list[ast.stmt]]:
+def split_axes(kernel: RawKernel, passed: Collection[str] = ()) -> tuple[list[Axis], list[ast.stmt]]:
     """The axes of a kernel, outermost first, and its body without the lines that set them up.
+
+    `passed` names the axes whose known sizes are arguments.
 
     Raises:
         NotTidied: the launch grid is unknown, or two axes are reduced.
@@ -64,7 +68,8 @@ def split_axes(kernel: RawKernel) -> tuple[list[Axis], list[ast.stmt]]:
     preamble: dict[str, ast.expr] = {}
     looped: set[str] = set()
     body = _strip(kernel.function.body, preamble, looped)
-    axes = [_axis(prefix, preamble, looped) for prefix in _PREFIXES if f"{prefix}numel" in kernel.types]
+    prefixes = [prefix for prefix in _PREFIXES if f"{prefix}numel" in kernel.types]
+    axes = [replace(_axis(prefix, preamble, looped), passed=prefix in passed) for prefix in prefixes]
     if any(axis.prefix == "r1_" for axis in axes):
         raise NotTidied("a reduction over two tiled axes")
     return axes, [rename(statement, _ALIASES) for statement in body]

@@ -173,6 +173,8 @@ class KernelNames:
                     self._collect(child)
 
     def _proposal(self, old: str, value: ast.expr) -> str:
+        if old.startswith("size_"):  # of `size_relations`
+            return old.removeprefix("size_")
         if split := re.fullmatch(r"([xyz]|r\d_)\d+", old):
             return self._index_name(old, value) or _part(value, self._names.get(f"{split[1]}index", ""))
         if isinstance(value, ast.Subscript):  # "tl.sum(x, 1)[:, None]"

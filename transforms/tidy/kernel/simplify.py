@@ -36,6 +36,11 @@ class Simplifier(Expressions):
         self.assigned = Counter(name.id for name in names if isinstance(name.ctx, ast.Store))
         self.body = self.statements(body)
 
+    def is_one_integer(self, name: str) -> bool:
+        """True for a name of one value, a 32-bit integer."""
+        is_set_once = self.assigned[name] <= 1 or _INDEX.fullmatch(name) is not None
+        return is_set_once and self.values.get(name, Value()).dtype == "int32"
+
     def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         return [new for statement in body for new in self.statement(statement)]
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from kernelquarry.pipeline.schema.parse_python import parse
 
 from ..read.inductor_source import RawKernel
+from ..syntax.algebra import Polynomial, render
 from ..syntax.ast_tools import tuple_text, with_body
 from . import matmul, passes
+from .addresses import Addresses
 from .comments import Commenter
 from .iteration_space import Axis, split_axes
 from .kernel_names import KernelNames, operator_names
@@ -61,20 +63,25 @@ def tidy_kernel(
     pointers: Mapping[str, str],
     sizes: Mapping[str, str],
     same: Mapping[str, str] = MappingProxyType({}),
+    passed: Collection[str] = (),
+    related: Mapping[str, Polynomial] = MappingProxyType({}),
     autotuned: bool = False,
 ) -> Kernel:
     """Tidy one kernel.
 
     `pointers` and `sizes` name the parameters by their roles in the first launch. `same` maps a size to another one
-    that has its value in every launch.
+    that has its value in every launch. `passed` names the axes whose known sizes are arguments all the same.
+    `related` are sizes in terms of others; the kernel computes those called "size_...".
 
     Raises:
         NotTidied: the kernel has an unknown form.
     """
-    axes, body = split_axes(raw)
+    axes, body = split_axes(raw, passed)
     simple = Simplifier(raw, axes, body)
     is_matmul = simple.is_matmul
-    body = passes.without_dead_code(simple.body)
+    own = {name: value for name, value in related.items() if name.startswith("size_")}
+    computed = [ast.Assign([ast.Name(name, ast.Store())], render(value), lineno=0) for name, value in own.items()]
+    body = passes.without_dead_code([*computed, *Addresses(related, simple.is_one_integer).rewrite(simple.body)])
     if is_matmul:
         body = matmul.lay_out(body, axes[-1], simple.values)
     body = passes.without_dead_code(passes.accumulate(body, simple.loads))

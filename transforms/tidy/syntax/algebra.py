@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
-from .ast_tools import source_text
+from .ast_tools import copied, source_text
 
 Monomial = tuple[str, ...]  # sorted atoms; a power is a repetition
 
@@ -41,10 +41,38 @@ class Polynomial:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Polynomial) and self.terms == other.terms
 
+    def divided_by(self, other: Polynomial) -> Polynomial | None:
+        """The exact quotient; None if there is none, or if `other` is zero."""
+        quotient, rest = Polynomial({}), self
+        lead = min(other.terms, key=order, default=None)
+        while lead is not None and rest.terms:
+            top = min(rest.terms, key=order)
+            factor, left = divmod(rest.terms[top], other.terms[lead])
+            more = Counter(top)
+            more.subtract(lead)
+            if left or min(more.values(), default=0) < 0:
+                return None
+            step = Polynomial({tuple(sorted(more.elements())): factor})
+            quotient, rest = quotient + step, rest + -(step * other)
+        return quotient if lead is not None else None
+
+    def replaced(self, values: Mapping[str, Polynomial]) -> Polynomial:
+        """The polynomial with these values in place of atoms."""
+        result = Polynomial({})
+        for monomial, factor in self.terms.items():
+            parts = (values.get(atom) or Polynomial({(atom,): 1}) for atom in monomial)
+            result += math.prod(parts, start=Polynomial({(): factor}))
+        return result
+
     @property
     def constant(self) -> int | None:
         """The value of a polynomial without atoms; None for any other."""
         return self.terms.get((), 0) if self.terms.keys() <= {()} else None
+
+
+def order(monomial: Monomial) -> tuple[int, Monomial]:
+    """Monomials from the highest degree down: an order that products keep, as a division needs."""
+    return -len(monomial), monomial
 
 
 def number(value: int) -> Polynomial:
@@ -151,12 +179,25 @@ def _atom(text: str) -> ast.expr:
     return ast.Name(text, ast.Load()) if text.isidentifier() else parse_expression(text)
 
 
+class _Sizes(ast.NodeTransformer):
+    """`max(1, size)` -> `size`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        match node:
+            case ast.Call(func=ast.Name("max"), args=[ast.Constant(1), size]):
+                return size
+        return node
+
+
 def is_contiguous(shape: list[ast.expr], stride: list[ast.expr]) -> bool:
-    """True if these are the strides of a contiguous tensor; an axis of size 1 may have any stride."""
+    """True if these are the strides of a contiguous tensor; an axis of size 1 may have any stride.
+
+    A stride `max(1, size)` is torch's for a tensor without elements.
+    """
     expected = number(1)
     for size, step in zip(reversed(shape), reversed(stride), strict=True):
         count = polynomial(size)
-        if count.constant != 1 and polynomial(step) != expected:
+        if count.constant != 1 and polynomial(_Sizes().visit(copied(step))) != expected:
             return False
         expected = expected * count
     return True

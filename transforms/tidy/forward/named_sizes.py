@@ -1,0 +1,97 @@
+"""Sizes that `forward` computes once, by name: `out_height = height - 2`, then `batch * out_height`.
+
+Inductor multiplies such sizes out, `batch * height - 2 * batch`, which neither readers nor models follow.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from kernelquarry.pipeline.schema.parse_python import parse_expression
+
+from ..syntax.algebra import Polynomial, number, polynomial, render
+from ..syntax.ast_tools import source_text, unused_name
+
+_EASY = 100  # numbers up to here are readable as they are
+
+
+class NamedSizes:
+    """The named sizes of one function."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._sizes: dict[str, Polynomial] = {}
+
+    def name(self, size: Polynomial, word: str) -> str:
+        """The line that names a size; "" for a number, for a product, and for a size that has a name."""
+        parts = [atom for monomial in size.terms for atom in monomial]
+        if len(size.terms) < 2 and (len(parts) != 1 or parts[0].isidentifier()):
+            return ""
+        text = self.text(size)
+        if text.isidentifier():
+            return ""
+        name = unused_name(word, self._taken)
+        self._sizes[name] = size
+        return f"{name} = {text}"
+
+    def text(self, size: Polynomial) -> str:
+        """A size as source, by the names of others."""
+        return ast.unparse(render(self._expressed(size), lambda atom: True))
+
+    def _expressed(self, size: Polynomial) -> Polynomial:
+        factors: list[str] = []
+        rest = size
+        for name, named in self._sizes.items():
+            while rest.terms and (quotient := rest.divided_by(named)) is not None:
+                factors, rest = [*factors, name], quotient
+        if len(rest.terms) > 1:
+            rest = self._from_nearest(rest)
+        result = number(0)
+        for monomial, factor in rest.terms.items():
+            result += Polynomial({tuple(sorted([*map(self._atom, monomial), *factors])): factor})
+        return result
+
+    def _from_nearest(self, size: Polynomial) -> Polynomial:
+        """`conv_height - 2` for a size that differs from the last such size by a number."""
+        for name, named in reversed(self._sizes.items()):
+            if (more := (size + -named).constant) is not None:
+                return Polynomial({(name,): 1}) + number(more)
+        return size
+
+    def _atom(self, atom: str) -> str:
+        """An atom such as a quotient, with what is divided by its name."""
+        if atom.isidentifier():
+            return atom
+        node = parse_expression(atom)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod):
+            left = render(self._expressed(polynomial(node.left)), lambda part: True)
+            return source_text(ast.BinOp(left, node.op, node.right))
+        return atom
+
+
+def products(shapes: Iterable[Sequence[int]]) -> dict[int, tuple[int, ...]]:
+    """The products of neighbouring sizes of tensors that are hard to recognize, with their factors."""
+    known = [[size for size in shape if size != 1] for shape in shapes]
+    sizes = {size for shape in known for size in shape}
+    runs = (shape[first:end] for shape in known for end in range(2, len(shape) + 1) for first in range(end - 1))
+    found: dict[int, tuple[int, ...]] = {}
+    for run in sorted(runs, key=len):
+        if (value := math.prod(run)) > _EASY and value not in sizes:
+            found.setdefault(value, tuple(run))
+    return found
+
+
+def factored(root: ast.stmt, factors: Mapping[int, tuple[int, ...]]) -> ast.stmt:
+    """Write the numbers of a kernel that are products of sizes as such, in place: `row * (12 * 20)`."""
+    return _Factors(factors).visit(root)
+
+
+class _Factors(ast.NodeTransformer):
+    def __init__(self, factors: Mapping[int, tuple[int, ...]]) -> None:
+        self._factors = factors
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        found = self._factors.get(node.value) if type(node.value) is int else None
+        return parse_expression(" * ".join(map(str, found))) if found else node
