@@ -198,6 +198,7 @@ def make_pair(**overrides: Any) -> Pair:
         licence=LICENCE,
         imported_files=(),
         slice_of=(),
+        shapes=(),
         init_args=probed.init_args,
         workloads=probed.workloads,
         state=probed.state,

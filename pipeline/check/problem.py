@@ -14,7 +14,7 @@ from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
     SizeLimits,
 )
 from kernelquarry.pipeline.schema.outcome import printable
-from kernelquarry.pipeline.schema.records import StateSpec, TensorSpec, Workload
+from kernelquarry.pipeline.schema.records import CallShape, StateSpec, TensorSpec, Workload
 
 _MESSAGE = 500  # characters
 _ENDS = {
@@ -40,6 +40,7 @@ class Problem:
     operators: tuple[str, ...]  # of PyTorch that forward calls; () if it was not called
     given: Workload | None  # the call at the sizes of the source that was read; None if unknown
     given_init_args: str
+    given_shapes: tuple[CallShape, ...]  # that the calls in it give; () if unknown
     structure: str  # of the inputs' values, which draws lack; "" if none was found
 
 
@@ -74,6 +75,7 @@ def _problem(reply: ProblemReply) -> Problem:
         operators=reply.operators,
         given=_workload(reply.given) if reply.given else None,
         given_init_args=reply.given_init_args,
+        given_shapes=tuple(CallShape(each.call, each.shape, each.dtype) for each in reply.given_shapes),
         structure=reply.structure,
     )
 

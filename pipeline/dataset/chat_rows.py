@@ -11,7 +11,7 @@ from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, 
 from kernelquarry.pipeline.schema.ids import chat_id
 from kernelquarry.pipeline.schema.provenance import Distillation, Turn
 from kernelquarry.pipeline.schema.records import Pair, Purity, Row
-from kernelquarry.transforms.tidy.supported_inputs import supported_inputs
+from kernelquarry.transforms.tidy.supported_inputs import made_shapes, supported_inputs
 
 COLUMNS = "columns"  # value of `thought_by` for a plan that `plan.md.j2` renders from the pair's columns
 
@@ -41,7 +41,8 @@ def module_prompt(row: Row, general: bool = True) -> list[prompts.Message]:
     """
     by_compiler = row.triton_code and row.generator.kind != "model"  # others have no guards
     guards = row.guards if by_compiler else None
-    return prompts.kernel_request(row.python_code, supported_inputs(row.workloads, guards, general))
+    sizes = supported_inputs(row.workloads, guards, general)
+    return prompts.kernel_request(row.python_code, sizes, made_shapes(row.shapes))
 
 
 def exercises(pair: Pair) -> tuple[Exercise, ...]:
@@ -49,7 +50,7 @@ def exercises(pair: Pair) -> tuple[Exercise, ...]:
     prompt = _messages(module_prompt(pair))
     row = Exercise(
         id=_id("rl", prompt),
-        **_shared(pair, ("system", _request(pair))),
+        **_shared(pair, ("system", "write")),
         prompt=prompt,
         python_code=pair.python_code,
         init_args=pair.init_args,
@@ -96,17 +97,12 @@ def _example(pair: Pair, thought_by: str, thought: str) -> Example:
     messages = _messages([*pair_prompt(pair), prompts.answer(pair.triton_code, thought)])
     return Example(
         id=_id("sft", messages),
-        **_shared(pair, ("system", _request(pair), *(["plan"] if thought_by == COLUMNS else []), "answer")),
+        **_shared(pair, ("system", "write", *(["plan"] if thought_by == COLUMNS else []), "answer")),
         messages=messages,
         thinking=bool(thought_by),
         thought_by=thought_by,
         generator=pair.generator,
     )
-
-
-def _request(pair: Pair) -> str:
-    """Name of the template of the pair's prompt: as in `kernel_request`, `sized` if there are inputs to describe."""
-    return "sized" if pair.workloads[0].tensors else "write"
 
 
 def _shared(pair: Pair, templates: Sequence[str]) -> dict[str, Any]:

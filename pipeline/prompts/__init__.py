@@ -5,8 +5,7 @@ trained on:
 
     system.md.j2    system message for students
     teacher.md.j2   system message for teachers, with facts and two examples from `examples/`
-    write.md.j2     request for a kernel: `python_code`
-    sized.md.j2     the same, for the inputs in `sizes`
+    write.md.j2     request for a kernel: `python_code`, the inputs in `sizes`, what calls give in `shapes`
     refine.md.j2    request for a better kernel than the lowered one: `python_code`, `triton_code`
     explain.md.j2   request to explain a verified pair: `python_code`, `triton_code`
     repair.md.j2    request to repair a rejected answer: `reason`, `evidence`
@@ -32,7 +31,6 @@ __all__ = [
     "Message",
     "answer",
     "kernel_request",
-    "kernel_template",
     "parse_answer",
     "prompt_id",
     "read_answer",
@@ -77,15 +75,10 @@ def prompt_id(name: str) -> str:
     return f"{name}@{sha256(text)[:16]}"
 
 
-def kernel_request(python_code: str, sizes: str = "") -> list[Message]:
+def kernel_request(python_code: str, sizes: str = "", shapes: str = "") -> list[Message]:
     """The chat that requests a kernel for a module, for inputs of any size or those in `sizes`."""
-    request = render_prompt(kernel_template(sizes), python_code=python_code, sizes=sizes)
+    request = render_prompt("write", python_code=python_code, sizes=sizes, shapes=shapes)
     return [{"role": "system", "content": render_prompt("system")}, {"role": "user", "content": request}]
-
-
-def kernel_template(sizes: str) -> str:
-    """Name of the template that requests a kernel for inputs of these sizes; "": of any size."""
-    return "sized" if sizes else "write"
 
 
 def answer(triton_code: str, thinking: str = "") -> Message:

@@ -63,4 +63,5 @@ def _shared_columns(candidate: Candidate) -> dict[str, Any]:
         guards=candidate.guards,
         distillation=candidate.distillation,
         slice_of=module.slice_of,
+        shapes=probed.shapes,
     )

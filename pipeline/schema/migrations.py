@@ -90,6 +90,11 @@ def _to_8(row: Plain, record: str) -> Plain:
     return {**row, "verdict": kept, "measures": {**row["measures"], "inside": -1}}
 
 
+def _to_9(row: Plain, record: str) -> Plain:
+    """Version 9 adds the shapes of calls, which are unknown in earlier rows."""
+    return {**row, "shapes": []} if record in ("Pair", "TrainingPair", "Variant", "Rejection") else row
+
+
 # Version -> function that migrates a row, given the name of its record, to the next version.
 MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {
     1: _to_2,
@@ -99,4 +104,5 @@ MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {
     5: _to_6,
     6: _to_7,
     7: _to_8,
+    8: _to_9,
 }

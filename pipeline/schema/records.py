@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from .provenance import Distillation, Environment, Explanation, Generator, Licence, SourceRef
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
 CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 
@@ -85,6 +85,15 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
+class CallShape:
+    """The shape that a call within `forward` gives, if no tensor that it takes has it; or that of a result."""
+
+    call: str  # layer or function, `self.body[0].conv`, `flatten`; empty for a result of `forward`
+    shape: tuple[int, ...]  # sizes, outermost first
+    dtype: str  # as in `TensorSpec`
+
+
+@dataclass(frozen=True, slots=True)
 class StateSpec:
     """One entry of the module's `state_dict`, and the statistics of its initial values."""
 
@@ -113,6 +122,7 @@ class Probed:
     behaviours: tuple[str, ...] = ()  # the same per number of axes, and with all sizes set to one; sorted
     cluster: str = ""  # ids.cluster_id of the modules that are connected by similarity
     matched_problems: tuple[str, ...] = ()  # "benchmark/name" of problems that it matches and was kept in spite of
+    shapes: tuple[CallShape, ...] = ()  # in workload 0; the results come last
 
     @property
     def id(self) -> str:
@@ -411,6 +421,8 @@ class Row:
     # how a model wrote the kernel, and the terms of its use: at most one; none if a compiler wrote the kernel
     distillation: tuple[Distillation, ...]
     slice_of: tuple[SliceOrigin, ...]  # module that this one was cut from: at most one; none if it is a whole module
+    # shapes in the first workload, for prompts: of up to 24 calls, then of the results; empty if unknown
+    shapes: tuple[CallShape, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from kernelquarry.pipeline.sandbox.jobs.describe_problem import SizeLimits
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
-from kernelquarry.pipeline.schema.records import ENTRY_POINT, Purity, Row, StateSpec, Workload
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, CallShape, Purity, Row, StateSpec, Workload
 from kernelquarry.transforms.workloads.resize import axis_sizes
 
 _LIMITS = Limits(wall_s=120.0, cpu_s=120, memory_mb=32 << 10)
@@ -27,7 +27,7 @@ def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
         UserError: the code does not run.
     """
     problem = _read(name, code, sandbox)
-    return _row(name, code, problem.init_args, problem.workloads, problem.state)
+    return _row(name, code, problem.init_args, problem.workloads, problem.state, ())
 
 
 def row_of_shapes(name: str, code: str, sandbox: Sandbox) -> Row:
@@ -42,7 +42,7 @@ def row_of_shapes(name: str, code: str, sandbox: Sandbox) -> Row:
     if problem.given is None:  # it needs values
         return row_of_source(name, code, sandbox)
     workloads = (problem.given, *_varied(problem.given, problem.workloads))
-    return _row(name, code, problem.given_init_args, workloads, problem.state)
+    return _row(name, code, problem.given_init_args, workloads, problem.state, problem.given_shapes)
 
 
 def _varied(given: Workload, calls: Sequence[Workload]) -> list[Workload]:
@@ -68,7 +68,14 @@ def _read(name: str, code: str, sandbox: Sandbox, sizes: SizeLimits | None = Non
         raise UserError(f"{name}: the problem does not run: {unfit}") from None
 
 
-def _row(name: str, code: str, init_args: str, workloads: tuple[Workload, ...], state: tuple[StateSpec, ...]) -> Row:
+def _row(
+    name: str,
+    code: str,
+    init_args: str,
+    workloads: tuple[Workload, ...],
+    state: tuple[StateSpec, ...],
+    shapes: tuple[CallShape, ...],
+) -> Row:
     return Row(
         id=name,
         module_name=name,
@@ -81,6 +88,7 @@ def _row(name: str, code: str, init_args: str, workloads: tuple[Workload, ...], 
         licence=Licence("NOASSERTION", ""),
         imported_files=(),
         slice_of=(),
+        shapes=shapes,
         init_args=init_args,
         workloads=workloads,
         state=state,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from kernelquarry.pipeline.prompts import (
     Message,
     answer,
-    kernel_template,
     parse_answer,
     prompt_id,
     render_prompt,
@@ -18,7 +17,7 @@ from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Distillation, Generator, Turn
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, CounterExample
-from kernelquarry.transforms.tidy.supported_inputs import supported_inputs
+from kernelquarry.transforms.tidy.supported_inputs import made_shapes, supported_inputs
 
 from .cache import Reply
 from .client import ChatRequest
@@ -47,13 +46,13 @@ class Conversation:
         system = "system" if teacher.kind == "own" else _SYSTEM_PROMPTS[route]
         guards = seed.guards if seed.triton_code else None
         sizes = supported_inputs(seed.probed.workloads, guards, general=True)
-        name = kernel_template(sizes) if route == "write" else route
-        values = {"python_code": seed.probed.python_code, "triton_code": seed.triton_code, "sizes": sizes}
+        shapes = made_shapes(seed.probed.shapes)
+        code = {"python_code": seed.probed.python_code, "triton_code": seed.triton_code}
         messages = (
             Message(role="system", content=render_prompt(system)),
-            Message(role="user", content=render_prompt(name, **values)),
+            Message(role="user", content=render_prompt(route, **code, sizes=sizes, shapes=shapes)),
         )
-        return cls(teacher, route, sample, messages, (prompt_id(system), prompt_id(name)))
+        return cls(teacher, route, sample, messages, (prompt_id(system), prompt_id(route)))
 
     def request(self) -> ChatRequest:
         return ChatRequest(self.teacher, self.messages, self.sample)

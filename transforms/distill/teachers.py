@@ -31,7 +31,6 @@ PROMPTS = (
     "system",
     "teacher",
     "write",
-    "sized",
     "refine",
     "explain",
     "repair",

@@ -14,7 +14,15 @@ from kernelquarry.pipeline.sandbox.jobs.probe import PROBE, ProbeRequest
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import ENTRY_POINT, Module, Probed, StateSpec, TensorSpec, Workload
+from kernelquarry.pipeline.schema.records import (
+    ENTRY_POINT,
+    CallShape,
+    Module,
+    Probed,
+    StateSpec,
+    TensorSpec,
+    Workload,
+)
 
 from .inference import for_inference
 from .positional import positional
@@ -50,6 +58,7 @@ class _Found:
     workloads: tuple[_Call, ...]
     state: tuple[StateSpec, ...]
     outputs: JsonValue
+    shapes: tuple[CallShape, ...]
     operators: tuple[str, ...]
     graph: list[JsonValue]
     behaviour: str
@@ -102,6 +111,7 @@ def probe(
             graph=canonical(found.graph),
             behaviour=found.behaviour,
             behaviours=tuple(sorted(set(found.behaviours))),
+            shapes=found.shapes,
         )
     )
 

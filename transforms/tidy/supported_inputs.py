@@ -1,4 +1,4 @@
-"""Describes the inputs that a kernel must support, for prompts.
+"""Describes the inputs that a kernel must support, and what the module makes of them, for prompts.
 
 The workloads of a row decide which sizes vary, and the module's text does not show them. Without them in the prompt, a
 model has to guess the shapes that `ModelNew.forward` must accept.
@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kernelquarry.pipeline.schema.records import Workload
+from kernelquarry.pipeline.schema.records import CallShape, Workload
 from kernelquarry.transforms.workloads.axis_names import axis_word
 from kernelquarry.transforms.workloads.guards import parse_guard, same_sizes
 from kernelquarry.transforms.workloads.resize import axis_sizes, free_sizes
@@ -19,6 +19,9 @@ from .syntax.ast_tools import tuple_text
 
 Axis = tuple[int, int]  # index of a tensor of the call, and of its axis
 _SIZE = re.compile(r"input(\d+)_(\d+)")  # in guards
+# A guest claims these texts, and modules are no instructions to a model.
+_CALL = re.compile(r"[\w.\[\]]{1,200}")
+_DTYPES = frozenset("bool float16 bfloat16 float64 int8 int16 int32 int64 uint8 complex64".split())
 
 
 def supported_inputs(workloads: Sequence[Workload], guards: Sequence[str] | None, general: bool) -> str:
@@ -43,6 +46,19 @@ def supported_inputs(workloads: Sequence[Workload], guards: Sequence[str] | None
     named = [_SIZE.sub(lambda size: sizes[int(size[1]), int(size[2])], guard) for guard in limits]
     limited = f" and {', '.join(f'`{limit}`' for limit in named)}" if named else ""
     return f"inputs {', '.join(inputs)}, where names are sizes that vary{limited}"
+
+
+def made_shapes(shapes: Sequence[CallShape]) -> str:
+    """What calls and the forward of the first workload give: "`self.conv` gives (2, 8), the result is (8,)"."""
+    made = [f"`{each.call}` gives {_shape(each)}" for each in shapes if _CALL.fullmatch(each.call)]
+    results = [_shape(each) for each in shapes if not each.call]
+    ending = f"the results are {', '.join(results)}" if len(results) > 1 else f"the result is {''.join(results)}"
+    return ", ".join([*made, ending]) if shapes else ""
+
+
+def _shape(made: CallShape) -> str:
+    text = tuple_text([*map(str, made.shape)]) if made.shape else "a scalar"
+    return f"{text} of {made.dtype}" if made.dtype in _DTYPES else text
 
 
 def _named_sizes(workloads: Sequence[Workload], guards: Sequence[str] | None, general: bool) -> dict[Axis, str]:

@@ -48,6 +48,15 @@ class ProblemState:
 
 
 @dataclass(frozen=True, slots=True)
+class ProblemShape:
+    """A `CallShape`."""
+
+    call: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProblemReply:
     """Without a `failure`, all other fields are set."""
 
@@ -59,6 +68,7 @@ class ProblemReply:
     operators: tuple[str, ...] = ()  # of PyTorch that forward calls
     given: ProblemCall | None = None  # the call of `get_inputs` at the sizes of the source; None if unknown
     given_init_args: str = ""  # Python source of a list; "" if unknown
+    given_shapes: tuple[ProblemShape, ...] = ()  # that its calls give; () if unknown
     structure: str = ""  # of an input's values, which other draws lack: "input 0 is 50 % zeros"
 
 

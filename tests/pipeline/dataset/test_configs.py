@@ -72,7 +72,7 @@ def test_a_pair_becomes_a_chat_with_and_without_thinking() -> None:
     assert (plain.thinking, thinking.thinking) == (False, True)
     thought, _ = thinking.messages[-1].content.split("</think>")
     assert "`weight` [8]" in thought and "`kernel_0`" in thought
-    assert plain.prompts == (prompt_id("system"), prompt_id("sized"), prompt_id("answer"))
+    assert plain.prompts == (prompt_id("system"), prompt_id("write"), prompt_id("answer"))
 
 
 def test_explanations_become_thinking() -> None:
@@ -91,7 +91,7 @@ def test_an_example_names_the_sizes_that_its_kernel_supports() -> None:
         (request,) = {row.messages[1].content for row in rows["sft"] if isinstance(row, Example)}
         (exercise,) = rows["rl"]
         assert isinstance(exercise, Exercise)
-        assert all(prompt_id("sized") in row.prompts for row in (*rows["sft"], exercise))
+        assert all(prompt_id("write") in row.prompts for row in (*rows["sft"], exercise))
         requests.append(request)
         exercises.append(exercise.prompt[1].content)
     assert "for inputs `x` (batch, 8), where names are sizes that vary." in requests[0]

@@ -14,7 +14,16 @@ from factories import make_pair
 from kernelquarry.pipeline.schema.arrow import SchemaError, to_plain, write_shard
 from kernelquarry.pipeline.schema.chats import Message
 from kernelquarry.pipeline.schema.migrations import MIGRATIONS, read_published
-from kernelquarry.pipeline.schema.records import SCHEMA_VERSION, Engine, Measures, Pair, Purity, TrainingPair, Variant
+from kernelquarry.pipeline.schema.records import (
+    SCHEMA_VERSION,
+    CallShape,
+    Engine,
+    Measures,
+    Pair,
+    Purity,
+    TrainingPair,
+    Variant,
+)
 
 
 def write(path: Path, rows: list[dict[str, Any]], version: int, record: type = Pair) -> None:
@@ -72,6 +81,14 @@ def test_version_7(record: type[Pair], tmp_path: Path) -> None:
     row["verdict"] |= {"mutants": 2, "survivors": ["line 3: a sum becomes a difference"]}
     write(tmp_path / "old.parquet", [{**row, "schema_version": 7}], 7, record)
     assert list(read_published(tmp_path / "old.parquet", record)) == [made]
+
+
+def test_version_8(tmp_path: Path) -> None:
+    """The shapes of calls are unknown in earlier rows."""
+    row = to_plain(make_pair(shapes=(CallShape("", (2,), "float32"),)))
+    del row["shapes"]
+    write(tmp_path / "old.parquet", [{**row, "schema_version": 8}], 8)
+    assert list(read_published(tmp_path / "old.parquet", Pair)) == [make_pair()]
 
 
 def test_this_version_is_read_as_it_is(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ REPLY = {
     "workloads": [{"tensors": [X], "args": [{"tensor": 0}]}],
     "state": [STATE],
     "outputs": {"tensor": 0, "shape": [2, 3], "dtype": "float32"},
+    "shapes": [{"call": "", "shape": [2, 3], "dtype": "float32"}],
     "operators": ["aten.mul", "aten.add"],
     "graph": [["input"], ["aten.mul", [0, 0]]],
     "behaviour": "0123456789abcdef",

@@ -6,6 +6,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
     ProblemCall,
     ProblemReply,
     ProblemRequest,
+    ProblemShape,
     ProblemState,
     SizeLimits,
 )
@@ -29,6 +31,7 @@ from ..lib.load_source import load_source
 from ..lib.on_meta import OnMeta
 from ..lib.pytree import fill, tensors_of
 from ..probing import module_facts
+from ..probing.call_shapes import CallShapes, shape_of
 from ..probing.guarded_call import Failure, attempt, seed
 from ..probing.observed_calls import NotRepresentable, source_of
 from ..probing.problem_sizes import Cost, Size, Sizes, capped, shrink, sizes_of, variations, with_sizes
@@ -83,6 +86,7 @@ def _describe(request: ProblemRequest) -> ProblemReply:
         operators=tuple(sorted(operators)),
         given=given.described() if given else None,
         given_init_args=given.init_args if given else "",
+        given_shapes=given.made_shapes() if given and request.more_calls else (),
         structure=_structure(problem.tensors),
     )
 
@@ -163,6 +167,18 @@ class _Problem:
         with module_facts.Census() as census:
             self.call(arguments)
         return census
+
+    def made_shapes(self) -> tuple[ProblemShape, ...]:
+        """The shapes that calls and the forward give; () if the module does not run without values, as its inputs."""
+        calls = CallShapes(self.module)
+        has_values = not all(value.is_meta for value in self.tensors)
+        try:
+            with nullcontext() if has_values else OnMeta(), calls.with_layers():
+                results = [*tensors_of(self.call())]
+        except (_Unfit, RuntimeError, NotImplementedError):
+            return ()
+        made = [*calls.found, *(shape_of("", tensor) for tensor in results)]
+        return tuple(ProblemShape(each["call"], tuple(each["shape"]), each["dtype"]) for each in made)
 
     def check(self) -> float:
         """CPU seconds of a call. Raises: _Unfit: it raises, or two calls differ."""

@@ -21,6 +21,7 @@ from kernelquarry.pipeline.sandbox.jobs.probe import ProbeRequest
 from ..lib.load_source import load_source
 from ..probing import module_facts, task_checks
 from ..probing.call_search import MAX_CALLS, MAX_CALLS_AGAIN, Caller, search, smaller, variations
+from ..probing.call_shapes import CallShapes, shape_of
 from ..probing.constructor_search import Construction, Constructor
 from ..probing.first_guesses import first_guesses
 from ..probing.guarded_call import Failure, TooBig, Unfit, attempt, failure_of, seed
@@ -394,12 +395,14 @@ def _excess(census: module_facts.Census, limits: dict[str, int]) -> str:
 def _describe(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
     """The parts of the reply about the module and its workloads."""
     inputs = draw(guesses[0].specs(), 0)
-    with module_facts.Census() as census:
+    calls = CallShapes(caller.module)
+    with module_facts.Census() as census, calls.with_layers():
         tree, found = task_checks.results(caller, guesses[0], inputs)
     return {
         "workloads": [_workload(guess) for guess in guesses],
         "state": module_facts.state_specs(caller.module),
         "outputs": module_facts.outputs(tree, found),
+        "shapes": [*calls.found, *(shape_of("", tensor) for tensor in found)],
         "operators": sorted(census.operators),
         "graph": _graph(caller, guesses[0]),
     }

@@ -1,0 +1,76 @@
+"""The shapes that the calls of a forward give, for prompts: models get these wrong more often than anything else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+_MOST = 24  # calls
+
+
+class CallShapes(TorchFunctionMode):
+    """Records within the context the calls whose result has another shape than all tensors that they take.
+
+    A layer of `torch.nn` is one call, `self.body[0].conv`; other calls have the name of their function, `flatten`.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.found: list[dict[str, Any]] = []
+        self._paths = {id(layer): path for path, layer in module.named_modules() if path}
+        self._inside = 0  # layers of `torch.nn` that are being called
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if not self._inside:
+            name = getattr(func, "__name__", "")
+            owner = getattr(func, "__self__", None)  # of an attribute's `__get__`
+            self._note(getattr(owner, "__name__", name) if name == "__get__" else name, args, kwargs or {}, result)
+        return result
+
+    @contextmanager
+    def with_layers(self) -> Iterator[None]:
+        original = nn.Module.__call__
+
+        def call(layer: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            path = self._paths.get(id(layer), "")
+            if self._inside or not path or not type(layer).__module__.startswith("torch.nn."):
+                return original(layer, *args, **kwargs)
+            self._inside += 1
+            try:
+                result = original(layer, *args, **kwargs)
+            finally:
+                self._inside -= 1
+            self._note(re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", f"self.{path}"), args, kwargs, result)
+            return result
+
+        nn.Module.__call__ = call  # type: ignore[method-assign]
+        try:
+            with self:
+                yield
+        finally:
+            nn.Module.__call__ = original  # type: ignore[method-assign]
+
+    def _note(self, call: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        known = {tensor.shape for tensor in _tensors([*args, *kwargs.values()])}
+        for tensor in _tensors(result)[:1]:
+            made = shape_of(call.strip("_"), tensor)
+            if len(self.found) < _MOST and tensor.shape not in known and made not in self.found:
+                self.found.append(made)
+
+
+def shape_of(call: str, tensor: Tensor) -> dict[str, Any]:
+    """A `CallShape` as JSON."""
+    return {"call": call, "shape": [*tensor.shape], "dtype": str(tensor.dtype).removeprefix("torch.")}
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    """The tensors in a value or in its items."""
+    items = values if isinstance(values, list | tuple) else [values]
+    flat = [part for item in items for part in (item if isinstance(item, list | tuple) else [item])]
+    return [each for each in flat if isinstance(each, Tensor)]
