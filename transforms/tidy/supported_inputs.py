@@ -49,7 +49,7 @@ def supported_inputs(workloads: Sequence[Workload], guards: Sequence[str] | None
 
 
 def made_shapes(shapes: Sequence[CallShape]) -> str:
-    """The shapes that calls in the first workload give, and its result: "`self.conv` gives (2, 8), the result is (8,)"."""
+    """The shapes of calls and results in the first workload: "`self.conv` gives (2, 8), the result is (8,)"."""
     made = [f"`{each.call}` gives {_shape(each)}" for each in shapes if _CALL.fullmatch(each.call)]
     results = [_shape(each) for each in shapes if not each.call]
     ending = f"the results are {', '.join(results)}" if len(results) > 1 else f"the result is {''.join(results)}"
