@@ -417,6 +417,8 @@ class Body:
         ((factors, factor),) = value.terms.items() if len(value.terms) == 1 else [((), 0)]
         if factor == 1 and "_".join(factors).isidentifier():
             return "_".join(factors)
+        if (name := self._named.text(value)).isidentifier():
+            return name
         for name, buffer in self._buffers.items():
             if word := axes_word([polynomial(self._expanded(part)) for part in buffer.shape], value):
                 return f"{self._names[name]}_{word}"
