@@ -123,13 +123,19 @@ def _is_stem(new: str, name: str) -> bool:
 
 
 def _rename_columns(pair: Pair, changes: dict[str, str]) -> Pair:
-    """The pair with renamed state and first workload, which a chat's plan may mention."""
+    """The pair with renamed state, first workload and layers of its calls, which a chat may mention."""
     first, *others = pair.workloads
     tensors = tuple(replace(tensor, name=changes.get(tensor.name, tensor.name)) for tensor in first.tensors)
     state = tuple(
         replace(entry, name=".".join(changes.get(part, part) for part in entry.name.split("."))) for entry in pair.state
     )
-    return replace(pair, workloads=(replace(first, tensors=tensors), *others), state=state)
+    shapes = tuple(
+        replace(each, call=_NAME.sub(lambda match: changes.get(match.group(), match.group()), each.call))
+        if each.call.startswith("self.")
+        else each
+        for each in pair.shapes
+    )
+    return replace(pair, workloads=(replace(first, tensors=tensors), *others), state=state, shapes=shapes)
 
 
 def _rename(text: str, changes: dict[str, str]) -> str:

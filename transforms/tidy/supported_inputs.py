@@ -19,9 +19,10 @@ from .syntax.ast_tools import tuple_text
 
 Axis = tuple[int, int]  # index of a tensor of the call, and of its axis
 _SIZE = re.compile(r"input(\d+)_(\d+)")  # in guards
-# A guest claims these texts, and modules are no instructions to a model.
-_CALL = re.compile(r"[\w.\[\]]{1,200}")
-_DTYPES = frozenset("bool float16 bfloat16 float64 int8 int16 int32 int64 uint8 complex64".split())
+# A guest claims shapes, and nothing in a module is an instruction to a model.
+_CALL = re.compile(r"[\w.\[\]]{1,80}")
+_MOST = 24
+_DTYPES = frozenset("bool float32 float16 bfloat16 float64 int8 int16 int32 int64 uint8 complex64".split())
 
 
 def supported_inputs(workloads: Sequence[Workload], guards: Sequence[str] | None, general: bool) -> str:
@@ -50,15 +51,18 @@ def supported_inputs(workloads: Sequence[Workload], guards: Sequence[str] | None
 
 def made_shapes(shapes: Sequence[CallShape]) -> str:
     """The shapes of calls and results in the first workload: "`self.conv` gives (2, 8), the result is (8,)"."""
-    made = [f"`{each.call}` gives {_shape(each)}" for each in shapes if _CALL.fullmatch(each.call)]
-    results = [_shape(each) for each in shapes if not each.call]
-    ending = f"the results are {', '.join(results)}" if len(results) > 1 else f"the result is {''.join(results)}"
-    return ", ".join([*made, ending]) if shapes else ""
+    known = [each for each in shapes if each.dtype in _DTYPES and all(size >= 0 for size in each.shape)]
+    calls = [each for each in known if _CALL.fullmatch(each.call)][:_MOST]
+    results = [_shape(each) for each in known if not each.call][:_MOST]
+    parts = [f"`{each.call}` gives {_shape(each)}" for each in calls]
+    if results:
+        parts.append(f"the result{'s are' if len(results) > 1 else ' is'} {', '.join(results)}")
+    return ", ".join(parts)
 
 
 def _shape(made: CallShape) -> str:
     text = tuple_text([*map(str, made.shape)]) if made.shape else "a scalar"
-    return f"{text} of {made.dtype}" if made.dtype in _DTYPES else text
+    return text if made.dtype == "float32" else f"{text} of {made.dtype}"
 
 
 def _named_sizes(workloads: Sequence[Workload], guards: Sequence[str] | None, general: bool) -> dict[Axis, str]:

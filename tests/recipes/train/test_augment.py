@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from factories import make_pairs, make_workload
 
-from kernelquarry.pipeline.schema.records import Pair, StateSpec, TensorSpec
+from kernelquarry.pipeline.schema.records import CallShape, Pair, StateSpec, TensorSpec
 from kernelquarry.recipes.train.augment import renamed, replaceable_names
 from kernelquarry.recipes.train.data import chat_of
 
@@ -93,6 +93,7 @@ def test_the_chat_has_the_new_names() -> None:
     pair = replace(make_pairs(1)[0], python_code=MODULE, triton_code=KERNEL)
     other_size = replace(workload, tensors=(TensorSpec("image", (6, 9), "float32"),))
     pair = replace(pair, workloads=(workload, other_size), guards=("input0_1 <= 31",), shape_general=True, state=state)
+    pair = replace(pair, shapes=tuple(CallShape(call, (5, 1), "float32") for call in ("self.scale[0].conv", "scale")))
     names = set()
     for other in [*renamed([pair, *make_pairs(6)], 4)][::7]:
         name = other.triton_code.split("def mul_kernel(")[1].split("_ptr")[0]
@@ -102,6 +103,7 @@ def test_the_chat_has_the_new_names() -> None:
             in prompt["content"]
         )
         (scale,) = re.findall(r"self\.(\w+) = nn\.Parameter", other.triton_code)
+        assert f"`self.{scale}[0].conv` gives (5, 1), `scale` gives (5, 1)." in prompt["content"]
         assert f"It owns `{scale}` [8];" in answer["content"] and f"brings `{name}` [5, 8]" in answer["content"]
         names |= {name, scale}
     assert len(names) > 3

@@ -80,9 +80,9 @@ def rewritten(text: str, sizes: dict[str, str]) -> tuple[list[ast.stmt], list[as
     """The statements before and after."""
     lines = "\n".join(line.strip() for line in text.splitlines())
     body = ast.parse(lines).body
-    once = [name for name in ("tmp0", "tmp1", "x0", "x1", "x2", "x4") if lines.count(f"{name} = ") == 1]
+    twice = [name for name in ("tmp0", "tmp1") if lines.count(f"{name} = ") > 1]
     values = {name: polynomial(ast.parse(value, mode="eval").body) for name, value in sizes.items()}
-    return ast.parse(lines).body, Addresses(values, lambda name: name in once).rewrite(body)
+    return ast.parse(lines).body, Addresses(values, lambda name: name not in twice).rewrite(body)
 
 
 def address(body: list[ast.stmt]) -> ast.expr:
@@ -128,7 +128,7 @@ for r0_offset in range(0, 8, BLOCK):
     tl.load(p + (x1 * 4 + r0 + x0 - 3))
 tl.load(p + (x1 * 4 + r0 + x0 - 3))
 """
-    loop, after = Addresses(dict[str, Polynomial](), lambda name: name == "tmp0").rewrite(ast.parse(text).body)
+    loop, after = Addresses(dict[str, Polynomial](), lambda name: True).rewrite(ast.parse(text).body)
     assert isinstance(loop, ast.For)
     assert ast.unparse(address(loop.body)) == "x1 * 4 + tmp0"
     assert ast.unparse(address([after])) == "x1 * 4 + r0 + x0 - 3"

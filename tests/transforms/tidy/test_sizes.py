@@ -29,9 +29,10 @@ def named() -> NamedSizes:
         ("batch * 8", "batch * 8"),
         ("batch * width - 2 * batch", "batch * conv_width_2"),
         ("((height + 3) // 4) * (width - 2) * (width - 2) * 3", "conv_height * conv_width_2 * conv_width_2 * 3"),
-        ("width - 5", "conv_width_2 - 3"),
+        ("width - 5", "width - 5"),
+        ("(height + 3) // 4 - 1", "conv_height - 1"),
+        ("(width - 4) // 2 + 1", "(width - 4) // 2 + 1"),
         ("width", "width"),
-        ("(width - 4) // 2 + 1", "(conv_width_2 - 2) // 2 + 1"),
         ("batch * width - batch", "(width - 1) * batch"),
         ("0", "0"),
     ],
@@ -48,9 +49,20 @@ def test_no_name_for_a_number_a_product_or_a_named_size(named: NamedSizes, value
 def test_numbers_that_are_products_of_neighbouring_sizes() -> None:
     factors = products([(2, 1, 12, 20), (480,), (3, 5)])
     assert factors == {240: (12, 20)}  # 480 is a size itself, and 15 and 24 are easy
-    (statement,) = ast.parse("x = tl.load(p + (row * 240 + col), mask=col < 240, other=240.0)").body
-    text = ast.unparse(factored(statement, factors))
-    assert text == "x = tl.load(p + (row * (12 * 20) + col), mask=col < 12 * 20, other=240.0)"
+    text = """
+mask = col < 240
+for k in range(0, 240, BLOCK):
+    x = tl.load(p + (row * 240 + col), mask=mask, other=240.0)
+y = tl.minimum(x, 240) % 240
+"""
+    assert (
+        "\n".join(ast.unparse(factored(statement, factors)) for statement in ast.parse(text).body)
+        == """\
+mask = col < 12 * 20
+for k in range(0, 12 * 20, BLOCK):
+    x = tl.load(p + (row * (12 * 20) + col), mask=mask, other=240.0)
+y = tl.minimum(x, 240) % 240"""
+    )
 
 
 def test_sizes_in_terms_of_others() -> None:

@@ -77,7 +77,7 @@ class Body:
         self._defined: dict[str, ast.expr] = {}
         self._buffers: dict[str, Allocate] = {}
         self._named = NamedSizes(self._taken)
-        self._size_lines_of: set[str] = set()  # the lines that name sizes of buffers
+        self._naming_lines: set[str] = set()  # those that name sizes of buffers
         self._device = ""
         self._copies_back: list[str] = []  # lines that copy outputs from contiguous copies to the inputs themselves
         self.lines: list[str] = []
@@ -247,7 +247,7 @@ class Body:
         for dim, size in enumerate(step.shape):
             word = f"{self._names[step.name]}_{axis_word(len(step.shape), dim)}"
             if line := self._named.name(polynomial(self._expanded(size)), word):
-                self._size_lines_of.add(line)
+                self._naming_lines.add(line)
                 self.lines.append(line)
         shape = self._sizes_text(step.shape)
         options = f"device={self._device}, dtype={step.dtype}"
@@ -345,7 +345,7 @@ class Body:
     def _add_comment(self, step: LaunchKernel, first: LaunchKernel) -> None:
         """Add a comment with the launch's source expressions, before the lines that allocate its results."""
         at = len(self.lines)
-        while at and (" = torch.empty" in self.lines[at - 1] or self.lines[at - 1] in self._size_lines_of):
+        while at and (" = torch.empty" in self.lines[at - 1] or self.lines[at - 1] in self._naming_lines):
             at -= 1
         sources = self._raw.sources
         computed = self._raw.kernels[step.kernel].sources.values()

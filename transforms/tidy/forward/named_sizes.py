@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
+from ..kernel.addresses import ACCESSES
 from ..syntax.algebra import Polynomial, number, polynomial, render
-from ..syntax.ast_tools import source_text, unused_name
+from ..syntax.ast_tools import called, source_text, unused_name, walk
 
+_ARITHMETIC = (ast.BinOp, ast.operator, ast.Compare, ast.cmpop, ast.Name, ast.Constant)
 _EASY = 100  # numbers up to here are readable as they are
 
 
@@ -46,7 +48,7 @@ class NamedSizes:
         for name, named in self._sizes.items():
             while rest.terms and (quotient := rest.divided_by(named)) is not None:
                 factors, rest = [*factors, name], quotient
-        if len(rest.terms) > 1:
+        if len(rest.terms) > 1 and not _is_near_symbol(rest):
             rest = self._from_nearest(rest)
         result = number(0)
         for monomial, factor in rest.terms.items():
@@ -71,6 +73,12 @@ class NamedSizes:
         return atom
 
 
+def _is_near_symbol(size: Polynomial) -> bool:
+    """True for `height - 2`."""
+    (monomial, *_) = [each for each in size.terms if each]
+    return len(size.terms) == 2 and () in size.terms and len(monomial) == 1 and monomial[0].isidentifier()
+
+
 def products(shapes: Iterable[Sequence[int]]) -> dict[int, tuple[int, ...]]:
     """The products of neighbouring sizes of tensors that are hard to recognize, with their factors."""
     known = [[size for size in shape if size != 1] for shape in shapes]
@@ -84,8 +92,20 @@ def products(shapes: Iterable[Sequence[int]]) -> dict[int, tuple[int, ...]]:
 
 
 def factored(root: ast.stmt, factors: Mapping[int, tuple[int, ...]]) -> ast.stmt:
-    """Write the numbers of a kernel that are products of sizes as such, in place: `row * (12 * 20)`."""
-    return _Factors(factors).visit(root)
+    """Write the numbers of a kernel that are products of sizes as such, in place: `row * (12 * 20)`.
+
+    Numbers in addresses, bounds of loops, and the arithmetic of indices are meant; others may be anything.
+    """
+    written = _Factors(factors)
+    for node in walk(root):
+        match node:
+            case ast.Call(args=[address, *rest]) if called(node) in ACCESSES:
+                node.args = [written.visit(address), *rest]
+            case ast.Call(func=ast.Name("range"), args=bounds):
+                node.args = [written.visit(bound) for bound in bounds]
+            case ast.Assign(value=value) if all(isinstance(part, _ARITHMETIC) for part in walk(value)):
+                node.value = written.visit(value)
+    return root
 
 
 class _Factors(ast.NodeTransformer):

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
 from ..syntax.algebra import Monomial, Polynomial, number, order, polynomial, render
-from ..syntax.ast_tools import called, walk, with_body
+from ..syntax.ast_tools import called, names_in, walk, with_body
 from .forms import is_index
 
-_ACCESSES = ("tl.load", "tl.store", "tl.atomic_add")
+ACCESSES = ("tl.load", "tl.store", "tl.atomic_add")
 _SHORT = 2  # terms of an address that stays as it is
 
 
@@ -46,14 +46,16 @@ class Addresses:
             for node in walk(statement) if not isinstance(statement, ast.For) else ():
                 match node:
                     case ast.Call(args=[ast.BinOp(left=ast.Name(), op=ast.Add()) as address, *_]):
-                        if called(node) in _ACCESSES:
+                        if called(node) in ACCESSES:
                             address.right = self._shortened(address.right)
             match statement:
                 case ast.For(body=inner):
                     outer = dict(self._values)
                     statement = with_body(statement, self._statements(inner))
                     self._values = outer
-                case ast.Assign(targets=[ast.Name(name)], value=value) if is_index(value) and self._is_integer(name):
+                case ast.Assign(targets=[ast.Name(name)], value=value) if (
+                    is_index(value) and self._is_integer(name) and all(map(self._is_integer, names_in(value)))
+                ):
                     if (known := self._finest(polynomial(value))) not in self._values.values():
                         self._values[name] = known
             result.append(statement)
@@ -129,7 +131,9 @@ class Addresses:
             return node
         finest = self._finest(given)
         parts = {name: value for name, value in self._values.items() if name not in self._cuts}
-        value = min((_contracted(finest, names) for names in (parts, self._values)), key=lambda found: len(found.terms))
+        sizes = {name: value for name, value in parts.items() if is_size(name)}
+        tried = [_contracted(_contracted(finest, sizes), parts), _contracted(finest, parts)]
+        value = min(*tried, _contracted(finest, self._values), key=lambda found: len(found.terms))
         if len(value.terms) >= len(given.terms):
             return node
         names = {atom: name for name, known in self._values.items() if (atom := _only_atom(known))}

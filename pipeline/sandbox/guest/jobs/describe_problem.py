@@ -64,6 +64,7 @@ def _describe(request: ProblemRequest) -> ProblemReply:
     if limits is None:
         problem, calls, operators = _Problem(code), list[_Problem](), set[str]()
         given: _Problem | None = problem
+        shapes: tuple[ProblemShape, ...] = ()
     else:
         sizes = _check_source(code)
         given = _outline(code)
@@ -76,6 +77,8 @@ def _describe(request: ProblemRequest) -> ProblemReply:
         calls = _other_calls(code, problem, sizes, limits, outlines, more) if more else []
         operators = problem.census().operators
         given = problem if problem.code == code else given
+        is_cheap = outlines or given is problem
+        shapes = given.made_shapes() if given and is_cheap and more else ()
     described = tuple(call.described(problem.needs_unit) for call in (problem, *calls))
     initial = _Problem(problem.code) if problem.is_stateful else problem
     return ProblemReply(
@@ -86,7 +89,7 @@ def _describe(request: ProblemRequest) -> ProblemReply:
         operators=tuple(sorted(operators)),
         given=given.described() if given else None,
         given_init_args=given.init_args if given else "",
-        given_shapes=given.made_shapes() if given and request.more_calls else (),
+        given_shapes=shapes,
         structure=_structure(problem.tensors),
     )
 

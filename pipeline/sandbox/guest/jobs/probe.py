@@ -395,17 +395,29 @@ def _excess(census: module_facts.Census, limits: dict[str, int]) -> str:
 def _describe(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
     """The parts of the reply about the module and its workloads."""
     inputs = draw(guesses[0].specs(), 0)
-    calls = CallShapes(caller.module)
-    with module_facts.Census() as census, calls.with_layers():
+    with module_facts.Census() as census:
         tree, found = task_checks.results(caller, guesses[0], inputs)
     return {
         "workloads": [_workload(guess) for guess in guesses],
         "state": module_facts.state_specs(caller.module),
         "outputs": module_facts.outputs(tree, found),
-        "shapes": [*calls.found, *(shape_of("", tensor) for tensor in found)],
+        "shapes": _made_shapes(caller, guesses[0]),
         "operators": sorted(census.operators),
         "graph": _graph(caller, guesses[0]),
     }
+
+
+def _made_shapes(caller: Caller, guess: Guess) -> list[dict[str, Any]]:
+    """The shapes that the calls of one forward and its results have; empty if it fails while they are recorded.
+
+    The call is one of its own, as some layers of torch run other operators while functions are recorded.
+    """
+    inputs, calls = draw(guess.specs(), 0), CallShapes(caller.module)
+    with calls.with_layers():
+        found, failure = attempt(lambda: task_checks.results(caller, guess, inputs)[1], caller.file)
+    if found is None or failure is not None:
+        return []
+    return [*calls.found, *(shape_of("", tensor) for tensor in found)]
 
 
 def _behaviours(constructor: Constructor, construction: Construction, guess: Guess) -> dict[str, Any]:

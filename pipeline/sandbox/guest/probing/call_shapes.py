@@ -1,12 +1,13 @@
-"""The shapes that the calls of a forward give, for prompts: models get these wrong more often than anything else."""
+"""The shapes that the calls of a forward give, for prompts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -26,11 +27,14 @@ class CallShapes(TorchFunctionMode):
         self._inside = 0  # layers of `torch.nn` that are being called
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if not self._inside:
-            name = getattr(func, "__name__", "")
-            owner = getattr(func, "__self__", None)  # of an attribute's `__get__`
-            self._note(getattr(owner, "__name__", name) if name == "__get__" else name, args, kwargs or {}, result)
+        kwargs = kwargs or {}
+        if self._inside:
+            return func(*args, **kwargs)
+        given = _shapes([*args, *kwargs.values()])  # before the call, which may change them
+        result = func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        owner = getattr(func, "__self__", None)  # of an attribute's `__get__`
+        self._note((getattr(owner, "__name__", name) if name == "__get__" else name).strip("_"), given, result)
         return result
 
     @contextmanager
@@ -41,12 +45,13 @@ class CallShapes(TorchFunctionMode):
             path = self._paths.get(id(layer), "")
             if self._inside or not path or not type(layer).__module__.startswith("torch.nn."):
                 return original(layer, *args, **kwargs)
+            given = _shapes([*args, *kwargs.values()])
             self._inside += 1
             try:
                 result = original(layer, *args, **kwargs)
             finally:
                 self._inside -= 1
-            self._note(re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", f"self.{path}"), args, kwargs, result)
+            self._note(re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", f"self.{path}"), given, result)
             return result
 
         nn.Module.__call__ = call  # type: ignore[method-assign]
@@ -56,11 +61,10 @@ class CallShapes(TorchFunctionMode):
         finally:
             nn.Module.__call__ = original  # type: ignore[method-assign]
 
-    def _note(self, call: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
-        known = {tensor.shape for tensor in _tensors([*args, *kwargs.values()])}
+    def _note(self, call: str, given: set[torch.Size], result: Any) -> None:
         for tensor in _tensors(result)[:1]:
-            made = shape_of(call.strip("_"), tensor)
-            if len(self.found) < _MOST and tensor.shape not in known and made not in self.found:
+            made = shape_of(call, tensor)
+            if len(self.found) < _MOST and tensor.shape not in given and made not in self.found:
                 self.found.append(made)
 
 
@@ -70,7 +74,11 @@ def shape_of(call: str, tensor: Tensor) -> dict[str, Any]:
 
 
 def _tensors(values: Any) -> list[Tensor]:
-    """The tensors in a value or in its items."""
+    """The tensors in a value or in its items. Nested tensors have no shape."""
     items = values if isinstance(values, list | tuple) else [values]
     flat = [part for item in items for part in (item if isinstance(item, list | tuple) else [item])]
-    return [each for each in flat if isinstance(each, Tensor)]
+    return [each for each in flat if isinstance(each, Tensor) and not each.is_nested]
+
+
+def _shapes(values: Any) -> set[torch.Size]:
+    return {tensor.shape for tensor in _tensors(values)}

@@ -76,3 +76,28 @@ def test_calls_are_as_before_afterwards() -> None:
     before = nn.Module.__call__
     shapes(Net(), torch.randn(1, 2, 6, 5))
     assert nn.Module.__call__ is before
+
+
+def test_names_of_layers_are_as_they_are_and_changes_in_place_count() -> None:
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.proj_ = nn.Linear(2, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = self.proj_(x)
+            y.unsqueeze_(1)
+            return y
+
+    assert shapes(Named(), torch.randn(4, 2)) == [
+        ("self.proj_", [4, 3], "float32"),
+        ("unsqueeze", [4, 1, 3], "float32"),
+    ]
+
+
+def test_nested_tensors_are_left_out() -> None:
+    class Nested(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.nested.to_padded_tensor(torch.nested.as_nested_tensor([x[0], x[1, :2]]), 0.0)
+
+    assert ("getitem", [2], "float32") in shapes(Nested(), torch.randn(2, 3))
