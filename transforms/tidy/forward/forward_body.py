@@ -11,6 +11,7 @@ from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import Lowered, Source
 from kernelquarry.transforms.workloads.axis_names import axis_word
 
+from ..kernel.addresses import COMPUTED
 from ..kernel.combine import tidy_combine
 from ..kernel.comments import comment
 from ..kernel.kernel_names import buffer_name, kernel_name, operator_names
@@ -378,7 +379,7 @@ class Body:
         return kernel
 
     def _sizes_of(self, given: Mapping[str, ast.expr], roles: Mapping[str, str]) -> dict[str, Polynomial]:
-        """The sizes that a launch passes, and those of its buffers that are a size and a number."""
+        """The sizes that a launch passes, and sizes of its buffers such as `height + 2`."""
         sizes = {name: polynomial(self._expanded(given[name])) for name in given if name not in roles}
         for parameter, role in roles.items():
             root = _root(given[parameter])
@@ -386,7 +387,7 @@ class Body:
             for dim, size in enumerate(shape):
                 value = polynomial(self._expanded(size))
                 if len(value.terms) == 2 and () in value.terms and value not in sizes.values():
-                    sizes[f"size_{role}_{axis_word(len(shape), dim)}"] = value
+                    sizes[f"{COMPUTED}{role}_{axis_word(len(shape), dim)}"] = value
         return sizes
 
     def _known_shapes(self, given: Mapping[str, ast.expr]) -> Iterator[list[int]]:

@@ -1,8 +1,8 @@
-"""Write addresses by the indices and sizes that a kernel names: `(image * pad_height + index) * pad_width + index_2`.
+"""Shorten addresses with the names of indices and sizes: `(image * pad_height + index) * pad_width + index_2`.
 
-Inductor multiplies addresses out, in parts of the block index other than those that the kernel has names for. Here an
-address is taken apart into the digits of its indices, `x % 20`, `x // 20 % 12`, `x // 240`, and put together again
-from the names that give the shortest sum.
+Inductor multiplies addresses out, although the kernel computes such indices for its bounds. An address is taken apart
+into the digits of its block index, `x % 20`, `x // 20 % 12`, `x // 240`, and put together from the names that give the
+shortest sum.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from ..syntax.ast_tools import called, names_in, walk, with_body
 from .forms import is_index
 
 ACCESSES = ("tl.load", "tl.store", "tl.atomic_add")
+COMPUTED = "size_"  # beginning of the names of sizes that a kernel does not take, but computes
 _SHORT = 2  # terms of an address that stays as it is
 
 
 def is_size(atom: str) -> bool:
-    """True for Inductor's names of sizes, and for those of `Sizes.added`."""
-    return atom.startswith(("ks", "size_")) or atom.endswith("numel")
+    """True for Inductor's names of sizes, and for sizes that the kernel computes."""
+    return atom.startswith(("ks", COMPUTED)) or atom.endswith("numel")
 
 
 class Addresses:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ..read.inductor_source import RawKernel
 from ..syntax.ast_tools import called, names_in, rename, unused_name, walk
+from .addresses import COMPUTED
 from .forms import conjuncts, loaded
 from .iteration_space import Axis
 from .launch_options import Vocabulary
@@ -173,8 +174,8 @@ class KernelNames:
                     self._collect(child)
 
     def _proposal(self, old: str, value: ast.expr) -> str:
-        if old.startswith("size_"):  # of `size_relations`
-            return old.removeprefix("size_")
+        if old.startswith(COMPUTED):
+            return old.removeprefix(COMPUTED)
         if split := re.fullmatch(r"([xyz]|r\d_)\d+", old):
             return self._index_name(old, value) or _part(value, self._names.get(f"{split[1]}index", ""))
         if isinstance(value, ast.Subscript):  # "tl.sum(x, 1)[:, None]"

@@ -13,7 +13,7 @@ from ..read.inductor_source import RawKernel
 from ..syntax.algebra import Polynomial, render
 from ..syntax.ast_tools import tuple_text, with_body
 from . import matmul, passes
-from .addresses import Addresses
+from .addresses import COMPUTED, Addresses
 from .comments import Commenter
 from .iteration_space import Axis, split_axes
 from .kernel_names import KernelNames, operator_names
@@ -71,7 +71,7 @@ def tidy_kernel(
 
     `pointers` and `sizes` name the parameters by their roles in the first launch. `same` maps a size to another one
     that has its value in every launch. `passed` names the axes whose known sizes are arguments all the same.
-    `related` are sizes in terms of others; the kernel computes those called "size_...".
+    `related` are sizes in terms of others; the kernel computes those that begin with `COMPUTED`.
 
     Raises:
         NotTidied: the kernel has an unknown form.
@@ -79,8 +79,8 @@ def tidy_kernel(
     axes, body = split_axes(raw, passed)
     simple = Simplifier(raw, axes, body)
     is_matmul = simple.is_matmul
-    own = {name: value for name, value in related.items() if name.startswith("size_")}
-    computed = [ast.Assign([ast.Name(name, ast.Store())], render(value), lineno=0) for name, value in own.items()]
+    made = {name: value for name, value in related.items() if name.startswith(COMPUTED)}
+    computed = [ast.Assign([ast.Name(name, ast.Store())], render(value), lineno=0) for name, value in made.items()]
     body = passes.without_dead_code([*computed, *Addresses(related, simple.is_one_integer).rewrite(simple.body)])
     if is_matmul:
         body = matmul.lay_out(body, axes[-1], simple.values)

@@ -179,7 +179,7 @@ def _atom(text: str) -> ast.expr:
     return ast.Name(text, ast.Load()) if text.isidentifier() else parse_expression(text)
 
 
-class _Sizes(ast.NodeTransformer):
+class _WithoutMaximum(ast.NodeTransformer):
     """`max(1, size)` -> `size`."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -197,7 +197,7 @@ def is_contiguous(shape: list[ast.expr], stride: list[ast.expr]) -> bool:
     expected = number(1)
     for size, step in zip(reversed(shape), reversed(stride), strict=True):
         count = polynomial(size)
-        if count.constant != 1 and polynomial(_Sizes().visit(copied(step))) != expected:
+        if count.constant != 1 and polynomial(_WithoutMaximum().visit(copied(step))) != expected:
             return False
         expected = expected * count
     return True
