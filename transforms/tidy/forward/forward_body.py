@@ -370,8 +370,8 @@ class Body:
         passed = [axis.removesuffix("numel") for axis in axes if all(self._counted(one, axis) for one in launches)]
         related = relations([self._sizes_of(one, roles_of) for one in launches])
         kernel = tidy_kernel(raw, new, roles_of, sizes, same, passed, related, self._file.autotuned)
-        shapes = [shape for one in launches[:1] for shape in self._known_shapes(one)]
-        kernel.function.body[:] = [factored(statement, products(shapes)) for statement in kernel.function.body]
+        factors = products(self._known_shapes(given))
+        kernel.function.body[:] = [factored(statement, factors) for statement in kernel.function.body]
         helpers = {helper.name: helper for helper in raw.helpers}
         for node in walk(kernel.function):
             if isinstance(node, ast.Name) and node.id in helpers:
@@ -392,12 +392,13 @@ class Body:
 
     def _known_shapes(self, given: Mapping[str, ast.expr]) -> Iterator[list[int]]:
         """The shapes of the tensors of a launch, without sizes that are unknown here."""
+        known = known_shapes(self._checked) if self._checked else {}
         for argument in map(_root, given.values()):
             if argument in self._buffers:
                 sizes = (polynomial(self._expanded(size)).constant for size in self._buffers[argument].shape)
                 yield [size for size in sizes if size is not None]
-            elif self._checked and (shape := known_shapes(self._checked).get(argument)):
-                yield [*shape]
+            elif argument in known:
+                yield [*known[argument]]
 
     def _combine(self, helper: ast.FunctionDef) -> str:
         """The name of a combine function in the file."""

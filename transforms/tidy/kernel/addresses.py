@@ -8,12 +8,11 @@ shortest sum.
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
-from ..syntax.algebra import Monomial, Polynomial, number, order, polynomial, render
+from ..syntax.algebra import Polynomial, number, order, polynomial, render, without
 from ..syntax.ast_tools import called, names_in, walk, with_body
 from .forms import is_index
 
@@ -156,7 +155,7 @@ def _shorter(value: Polynomial, names: Mapping[str, Polynomial]) -> Polynomial |
             continue
         lead = min(known.terms, key=order)
         for monomial, factor in value.terms.items():
-            rest, left = _without(monomial, lead), factor % known.terms[lead]
+            rest, left = without(monomial, lead), factor % known.terms[lead]
             if rest is None or left:
                 continue
             times = Polynomial({rest: factor // known.terms[lead]})
@@ -165,13 +164,6 @@ def _shorter(value: Polynomial, names: Mapping[str, Polynomial]) -> Polynomial |
             if is_shorter and _differences(tried) <= _differences(value):  # `x - x // 20 * 20` is harder to read
                 best = tried
     return best
-
-
-def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
-    """A monomial divided by another one; None if it is no multiple."""
-    left = Counter(monomial)
-    left.subtract(part)
-    return tuple(sorted(left.elements())) if min(left.values(), default=0) >= 0 else None
 
 
 def _differences(value: Polynomial) -> int:

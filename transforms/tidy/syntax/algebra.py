@@ -48,11 +48,10 @@ class Polynomial:
         while lead is not None and rest.terms:
             top = min(rest.terms, key=order)
             factor, left = divmod(rest.terms[top], other.terms[lead])
-            more = Counter(top)
-            more.subtract(lead)
-            if left or min(more.values(), default=0) < 0:
+            more = without(top, lead)
+            if left or more is None:
                 return None
-            step = Polynomial({tuple(sorted(more.elements())): factor})
+            step = Polynomial({more: factor})
             quotient, rest = quotient + step, rest + -(step * other)
         return quotient if lead is not None else None
 
@@ -68,6 +67,13 @@ class Polynomial:
     def constant(self) -> int | None:
         """The value of a polynomial without atoms; None for any other."""
         return self.terms.get((), 0) if self.terms.keys() <= {()} else None
+
+
+def without(monomial: Monomial, part: Monomial) -> Monomial | None:
+    """A monomial divided by another one; None if it is no multiple."""
+    left = Counter(monomial)
+    left.subtract(part)
+    return tuple(sorted(left.elements())) if min(left.values(), default=0) >= 0 else None
 
 
 def order(monomial: Monomial) -> tuple[int, Monomial]:

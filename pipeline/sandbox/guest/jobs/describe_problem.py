@@ -31,7 +31,7 @@ from ..lib.load_source import load_source
 from ..lib.on_meta import OnMeta
 from ..lib.pytree import fill, tensors_of
 from ..probing import module_facts
-from ..probing.call_shapes import CallShapes, shape_of
+from ..probing.call_shapes import CallShapes
 from ..probing.guarded_call import Failure, attempt, seed
 from ..probing.observed_calls import NotRepresentable, source_of
 from ..probing.problem_sizes import Cost, Size, Sizes, capped, shrink, sizes_of, variations, with_sizes
@@ -180,7 +180,7 @@ class _Problem:
                 results = [*tensors_of(self.call())]
         except (_Unfit, RuntimeError, NotImplementedError):
             return ()
-        made = [*calls.found, *(shape_of("", tensor) for tensor in results)]
+        made = calls.with_results(results)
         return tuple(ProblemShape(each["call"], tuple(each["shape"]), each["dtype"]) for each in made)
 
     def check(self) -> float:

@@ -21,7 +21,7 @@ from kernelquarry.pipeline.sandbox.jobs.probe import ProbeRequest
 from ..lib.load_source import load_source
 from ..probing import module_facts, task_checks
 from ..probing.call_search import MAX_CALLS, MAX_CALLS_AGAIN, Caller, search, smaller, variations
-from ..probing.call_shapes import CallShapes, shape_of
+from ..probing.call_shapes import CallShapes
 from ..probing.constructor_search import Construction, Constructor
 from ..probing.first_guesses import first_guesses
 from ..probing.guarded_call import Failure, TooBig, Unfit, attempt, failure_of, seed
@@ -417,7 +417,7 @@ def _made_shapes(caller: Caller, guess: Guess) -> list[dict[str, Any]]:
         found, failure = attempt(lambda: task_checks.results(caller, guess, inputs)[1], caller.file)
     if found is None or failure is not None:
         return []
-    return [*calls.found, *(shape_of("", tensor) for tensor in found)]
+    return calls.with_results(found)
 
 
 def _behaviours(constructor: Constructor, construction: Construction, guess: Guess) -> dict[str, Any]:

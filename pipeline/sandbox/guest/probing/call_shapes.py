@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+
+from ..lib.layer_calls import layers_called_by
+from ..lib.pytree import tensors_of
 
 _MOST = 24  # calls
 
@@ -39,9 +42,7 @@ class CallShapes(TorchFunctionMode):
 
     @contextmanager
     def with_layers(self) -> Iterator[None]:
-        original = nn.Module.__call__
-
-        def call(layer: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        def call(original: Any, layer: nn.Module, *args: Any, **kwargs: Any) -> Any:
             path = self._paths.get(id(layer), "")
             if self._inside or not path or not type(layer).__module__.startswith("torch.nn."):
                 return original(layer, *args, **kwargs)
@@ -54,30 +55,28 @@ class CallShapes(TorchFunctionMode):
             self._note(re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", f"self.{path}"), given, result)
             return result
 
-        nn.Module.__call__ = call  # type: ignore[method-assign]
-        try:
-            with self:
-                yield
-        finally:
-            nn.Module.__call__ = original  # type: ignore[method-assign]
+        with layers_called_by(call), self:
+            yield
+
+    def with_results(self, results: Iterable[Tensor]) -> list[dict[str, Any]]:
+        """The shapes found, and after them those of the forward's results."""
+        return [*self.found, *(_shape_of("", tensor) for tensor in results)]
 
     def _note(self, call: str, given: set[torch.Size], result: Any) -> None:
         for tensor in _tensors(result)[:1]:
-            made = shape_of(call, tensor)
+            made = _shape_of(call, tensor)
             if len(self.found) < _MOST and tensor.shape not in given and made not in self.found:
                 self.found.append(made)
 
 
-def shape_of(call: str, tensor: Tensor) -> dict[str, Any]:
+def _shape_of(call: str, tensor: Tensor) -> dict[str, Any]:
     """A `CallShape` as JSON."""
     return {"call": call, "shape": [*tensor.shape], "dtype": str(tensor.dtype).removeprefix("torch.")}
 
 
 def _tensors(values: Any) -> list[Tensor]:
-    """The tensors in a value or in its items. Nested tensors have no shape."""
-    items = values if isinstance(values, list | tuple) else [values]
-    flat = [part for item in items for part in (item if isinstance(item, list | tuple) else [item])]
-    return [each for each in flat if isinstance(each, Tensor) and not each.is_nested]
+    """The tensors in a value, except nested ones, which have no shape."""
+    return [each for each in tensors_of(values) if not each.is_nested]
 
 
 def _shapes(values: Any) -> set[torch.Size]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from ..lib.layer_calls import layers_called_by
 from ..probing.guarded_call import TooBig
 from .layer_arguments import constructor_arguments
 
@@ -62,9 +63,8 @@ class Recorder(TorchFunctionMode):
     @contextmanager
     def with_layers(self) -> Iterator[None]:
         """Record within the context, with each layer of `torch.nn` as one node."""
-        original = nn.Module.__call__
 
-        def call(layer: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        def call(original: Any, layer: nn.Module, *args: Any, **kwargs: Any) -> Any:
             arguments = None if self._quiet else self._arguments.get(id(layer))
             if arguments is None:
                 return original(layer, *args, **kwargs)
@@ -78,12 +78,8 @@ class Recorder(TorchFunctionMode):
                 self._add("layer", type(layer).__name__, args, kwargs, result, extra)
             return result
 
-        nn.Module.__call__ = call  # type: ignore[method-assign]
-        try:
-            with self:
-                yield
-        finally:
-            nn.Module.__call__ = original  # type: ignore[method-assign]
+        with layers_called_by(call), self:
+            yield
 
     def _call(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         name = getattr(func, "__name__", "")
