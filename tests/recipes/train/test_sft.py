@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, TrainerCallback
 
 from kernelquarry.pipeline.prompts import read_answer
@@ -126,6 +127,9 @@ def test_an_adapter_travels_without_its_model(
         assert load_model(str(folder), base=str(tmp_path / "moved")).num_parameters() > 1000
     finally:
         shutil.move(tmp_path / "moved", tiny_model)
+    save_file({f"other.{name}": weight for name, weight in load_file(parts[0]).items()}, parts[0])
+    with pytest.raises(UserError, match="adapter of another model"):
+        load_model(str(folder))
     parts[0].unlink()
     with pytest.raises(UserError, match="some are missing"):
         load_model(str(folder))
