@@ -92,6 +92,8 @@ class GrpoSection(OptimiserSection):
     generations: Annotated[int, Field(ge=2)]  # answers to each prompt
     prompt_tokens: Positive  # longer prompts are left out and counted
     kernel_tokens: Annotated[int, Field(ge=0)] = 0  # rows with longer kernels are left out too; 0: no limit
+    survey: Annotated[int, Field(ge=0)] = 0  # answers to each prompt before the training, which `right` is about
+    right: tuple[Share, Share] = (0.2, 0.8)  # train on prompts with this share of right answers, from and to
     completion_tokens: Positive
     temperature: Annotated[float, Field(gt=0.0)] = 1.0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0

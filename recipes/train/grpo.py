@@ -14,12 +14,14 @@ from typing import Any
 from kernelquarry.pipeline.dataset.chat_rows import module_prompt
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.jsonl_append import add_line
+from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.recipes.config import GrpoSection, Recipe, RewardSection
 from kernelquarry.recipes.judge.judge_answer import Judgement
 from kernelquarry.recipes.judge.reward import reward
 from kernelquarry.recipes.judge.verifier_pool import VerifierPool
 
 from .data import fit_prompts, for_grpo, grpo_rows, load_pairs
+from .survey import instructive
 from .trainer import TrainingJob, TrainResult, lora_config, train_stage, trainer_arguments
 
 
@@ -39,9 +41,11 @@ def train(job: TrainingJob, settings: SandboxSettings) -> TrainResult:
             section = recipe.grpo
             candidates = for_grpo(load_pairs(job.dataset, recipe.held_out), recipe.fresh)
             fitted = fit_prompts(candidates, tokenizer, section.prompt_tokens, section.kernel_tokens)
-            pairs = fitted.take("grpo.prompt_tokens (or grpo.kernel_tokens)", recipe.rows)
+            pairs: Sequence[Pair] = fitted.take("grpo.prompt_tokens (or grpo.kernel_tokens)", recipe.rows)
             timed = recipe.reward.kind == "speed"
             verifiers = stack.enter_context(VerifierPool({pair.id: pair for pair in pairs}, settings, timed=timed))
+            if section.survey:
+                pairs = instructive(pairs, model, tokenizer, verifiers, section, stage)
             trainer = GRPOTrainer(
                 model=model,
                 reward_funcs=make_reward_fn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,16 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
 from kernelquarry.pipeline.sandbox import SandboxSettings
+from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.recipes.config import RewardSection, load_recipe
+from kernelquarry.recipes.generate.models import load_tokenizer
 from kernelquarry.recipes.judge.judge_answer import Judgement
 from kernelquarry.recipes.judge.verifier_pool import VerifierPool
 from kernelquarry.recipes.train.grpo import make_reward_fn, shares, train
 from kernelquarry.recipes.train.rollouts import FinishedCallback, frozen_copy, merged_weights
+from kernelquarry.recipes.train.survey import instructive
 from kernelquarry.recipes.train.trainer import TrainingJob
 
 LORA = ("grpo.lora.rank=2", "grpo.lora.alpha=4")
@@ -40,6 +44,29 @@ def test_training_judges_all_answers_and_resumes(
     assert {answer["why"] for answer in answers} == {"no_code"}  # random weights write no code
     logged = [json.loads(line) for line in (trained.stage / "curves.jsonl").read_text().splitlines()]
     assert all("reward_wait" in entry and entry["correct"] == 0.0 for entry in logged if "reward" in entry)
+
+
+def test_a_survey_chooses_prompts_whose_answers_are_right_now_and_then(
+    dataset: Path, recipe_file: str, tiny_model: Path, tmp_path: Path, pairs: list[Pair]
+) -> None:
+    section = load_recipe(recipe_file, ("grpo.survey=4", "grpo.right=[0.25, 0.5]")).grpo
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(tiny_model), load_tokenizer(str(tiny_model), "chatml.jinja")
+    surveyed = [pairs[0], pairs[1], pairs[2], pairs[3]]
+    verifiers = EveryNth({pair.id: every for pair, every in zip(surveyed, (1, 2, 4, 9), strict=True)})
+    kept = instructive(surveyed, model, tokenizer, verifiers, section, tmp_path)
+    assert kept == [pairs[1], pairs[2]]
+    counts = [json.loads(line)["right"] for line in (tmp_path / "survey-0.jsonl").read_text().splitlines()]
+    assert counts == [4, 2, 1, 0]
+    assert instructive(surveyed, model, tokenizer, EveryNth({}), section, tmp_path) == kept  # asks nothing again
+
+
+def test_grpo_trains_on_what_the_survey_chose(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    recipe = load_recipe(recipe_file, ("grpo.survey=2", "grpo.right=[0, 0]", "grpo.steps=1"))
+    trained = train(TrainingJob(recipe, str(dataset), tmp_path / "all"), SandboxSettings())
+    assert trained.done and len((trained.stage / "survey-0.jsonl").read_text().splitlines()) > 1
+    recipe = load_recipe(recipe_file, ("grpo.survey=2",))
+    with pytest.raises(UserError, match="widen it"):
+        train(TrainingJob(recipe, str(dataset), tmp_path / "none"), SandboxSettings())
 
 
 def test_rollouts_are_written_with_merged_adapters(tiny_model: Path) -> None:
@@ -63,6 +90,22 @@ class FixedJudgements(VerifierPool):
     def submit(self, id: str, text: str) -> Future[Judgement]:
         future: Future[Judgement] = Future()
         future.set_result(self._judgements[text])
+        return future
+
+
+class EveryNth(VerifierPool):
+    """A verifier pool for which every nth answer to a row is right."""
+
+    def __init__(self, every: dict[str, int]) -> None:
+        self._every, self._count = every, Counter[str]()
+
+    def submit(self, id: str, text: str) -> Future[Judgement]:
+        self._count[id] += 1
+        is_right = self._count[id] % self._every[id] == 0
+        future: Future[Judgement] = Future()
+        future.set_result(
+            Judgement("a", verdict=make_verdict()) if is_right else Judgement("b", reason=Reason.WRONG_VALUES)
+        )
         return future
 
 
