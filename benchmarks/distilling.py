@@ -1,4 +1,4 @@
-"""Measure distillation: the client, requests repeated after a kill, the parser, the linter, and a run with a model.
+"""Measure distillation: the client, requests repeated after a kill, parser, reader of sources, and a run with a model.
 
 python benchmarks/distilling.py                      # all parts without a model: about two minutes
 python benchmarks/distilling.py linter parser        # chosen parts
@@ -21,13 +21,14 @@ from pathlib import Path
 
 from figures import ROOT, record
 
-from kernelquarry.filters.lint import Finding, Rule, lint
 from kernelquarry.pipeline.prompts import Message, parse_answer
 from kernelquarry.pipeline.schema.provenance import TermsClass
+from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.distill import Client
 from kernelquarry.transforms.distill.cache import Cache, Reply
 from kernelquarry.transforms.distill.client import ChatRequest
 from kernelquarry.transforms.distill.teachers import DistillConfig, Limits, Teacher, Terms
+from kernelquarry.transforms.verify.read_source import source_rejection
 
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "tests" / "pipeline" / "prompts"))
@@ -198,18 +199,21 @@ def same(a: str, b: str) -> bool:
 
 
 def measure_linter() -> None:
+    """Count the cases that their text rejects before anything runs."""
     evil, honest = load_cases("evil") + load_cases("evil", needs="gpu"), load_cases("honest")
-    static = [case for case in evil if case.lint]
-    found = [case for case in static if Rule(case.lint) in {finding.rule for finding in findings(case)}]
-    flagged = [case.name for case in honest if findings(case)]
-    note = f"{len(static)} of {len(evil)} cases show in the source alone"
+    rejected = {case.name: rejection(case) for case in (*evil, *honest)}
+    static = [case for case in evil if case.caught_by.startswith("language: ")]
+    found = [case for case in static if rejected[case.name]]
+    flagged = [case.name for case in honest if rejected[case.name] not in (None, Reason.OUTSIDE_LANGUAGE)]
+    note = f"{len(static)} of {len(evil)} cases are outside of the language"
     record("distill.linter", 100 * len(found) / len(static), COMMAND, note)
     note = f"of {len(honest)}; flagged: {', '.join(flagged) or 'none'}"
     record("distill.linter.honest", len(flagged), COMMAND, note)
 
 
-def findings(case: Case) -> tuple[Finding, ...]:
-    return lint(case.candidate.triton_code, case.candidate.extern_ops)
+def rejection(case: Case) -> Reason | None:
+    found = source_rejection(case.candidate.triton_code, case.candidate.probed.init_args)
+    return found[0] if found else None
 
 
 def measure_served(tokens: int = 256) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from figures import ROOT, record
 
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET, TrialsRequest

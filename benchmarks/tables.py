@@ -13,7 +13,6 @@ from figures import ROOT
 from kernelquarry.filters import FILTERS
 from kernelquarry.filters.balance import CAPS, NAMES, REASONS
 from kernelquarry.filters.families import HELD_OUT_OPERATORS, HELD_OUT_PAIRS
-from kernelquarry.filters.lint.finding import Rule
 from kernelquarry.pipeline.dataset.columns import comments
 from kernelquarry.pipeline.publish.gates import GATES
 from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS
@@ -70,11 +69,6 @@ def held_out() -> str:
 def gates() -> str:
     """The gates of publishing in their order."""
     return table(["gate", "requires"], [(f"`{name}`", _sentence(gate)) for name, gate in GATES])
-
-
-def lint_rules() -> str:
-    """The rules of the linter."""
-    return table(["rule", "finds"], [(f"`{rule.value}`", rule.why) for rule in Rule])
 
 
 def probe_limits() -> str:
@@ -153,7 +147,6 @@ TABLES: dict[str, Callable[..., str]] = {
         caps,
         held_out,
         gates,
-        lint_rules,
         probe_limits,
         slice_limits,
         column_names,

@@ -9,7 +9,6 @@ follows, without the blank lines between:
     # reference = "softmax"
     # reason = "kernel_unused"
     # evidence = "_softmax"
-    # lint = "torch_compute"
     # source = "the result multiplied by 0 (Dr.Kernel, KernelGuard)"
     # caught_by = "operator census; ghost replay"
     # ///
@@ -22,7 +21,6 @@ the kernel. The keys:
     evidence       evil: a part of the evidence that comes with the reason
     source         evil: the published hack or class of faults that the case is modelled on
     caught_by      evil: the check or the defence that must catch the candidate
-    lint           evil: the rule of the linter that must find it; left out if the source alone does not show the trick
     needs          evil: "gpu" if only an executor on a GPU can show it; without one the case is counted, and not run
     init_args      evil: constructor arguments of the row, where they are a part of the trick
     shows          honest: the style of kernel that verification must not reject
@@ -83,7 +81,6 @@ class Case:
     caught_by: str
     shows: str
     needs: str
-    lint: str
 
 
 def load_cases(kind: str, needs: str = "") -> list[Case]:
@@ -112,7 +109,6 @@ def read_case(path: Path) -> Case:
         caught_by=header.get("caught_by", ""),
         shows=header.get("shows", ""),
         needs=header.get("needs", ""),
-        lint=header.get("lint", ""),
     )
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from ..lint.parsed_source import Source
 from .definitions import Definitions
 from .host_rules import check_host
 from .kernel_rules import check_kernels
+from .parsed_source import Source
 
 __all__ = ["Outside", "check"]
 

@@ -7,9 +7,9 @@ import builtins
 from collections.abc import Iterable, Iterator
 from copy import copy
 
-from ..lint.parsed_source import last_name, root
 from . import tables
 from .definitions import Context, Definitions, Function, Kind
+from .parsed_source import last_name, root
 from .scopes import defaults, is_local, is_stored, passed, stored
 from .value_origins import Origins
 

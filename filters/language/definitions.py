@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-from ..lint.parsed_source import Source, root
+from .parsed_source import Source, root
 from .scopes import is_local
 
 Function = ast.FunctionDef

@@ -9,8 +9,8 @@ import inspect
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 
-from ..lint.parsed_source import MAIN_TESTS, Source, root
 from . import tables
+from .parsed_source import MAIN_TESTS, Source, root
 
 # Modules whose import changes nothing that a candidate uses; the last ones may be missing.
 _INSTALLED = frozenset(("numpy", "pytest"))

@@ -6,10 +6,10 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from ..lint.parsed_source import root
 from . import tables
 from .body_rules import Body, Found, named
 from .definitions import Context, Definitions, Function
+from .parsed_source import root
 from .scopes import arguments, passed, stored
 
 _LISTED = "use the functions of triton.language that the language lists"

@@ -9,8 +9,6 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..lint.torch_names import COMPUTING_TENSORS, FUNCTIONS
-
 Names = frozenset[str]
 
 
@@ -191,7 +189,24 @@ LAYERS = Group(
     ),
 )
 # What a row with operators of its own may use, in torch and as methods; other rows compute in kernels alone.
-OPERATORS = Group("operators of PyTorch", COMPUTING_TENSORS | FUNCTIONS)
+OPERATORS = Group(
+    "operators of PyTorch",
+    _names(
+        "abs acos acosh add addbmm addcdiv addcmul addmm addmv addr all all_close allclose amax amin aminmax angle "
+        "any argmax argmin argsort asin asinh atan atan2 atanh baddbmm bilinear bitwise_and bitwise_not bitwise_or "
+        "bitwise_xor bmm bucketize cat ceil cholesky clamp clamp_max clamp_min concat concatenate copysign corrcoef "
+        "cos cosh count_nonzero cov cross cummax cummin cumprod cumsum deg2rad det diff digamma dist div divide dot "
+        "einsum eq erf erfc erfinv exp exp2 expm1 float_power floor floor_divide fmax fmin fmod frac gather ge geqrf "
+        "ger gt histc hstack hypot index_add index_copy index_select inner inverse isclose kthvalue ldexp le lerp "
+        "lgamma linear log10 log1p log2 log_softmax logaddexp logcumsumexp logdet logical_and logical_not logical_or "
+        "logical_xor logsumexp lt masked_fill masked_scatter masked_select matmul matrix_exp matrix_power max maximum "
+        "mean median min minimum mish mm msort mul multiply mv nan_to_num nanmean nanmedian nansum ne neg negative "
+        "nextafter nonzero norm outer pinverse polygamma pow prelu quantile rad2deg reciprocal relu remainder renorm "
+        "roll rot90 round rsqrt scatter scatter_add scatter_reduce selu sigmoid sign silu sin sinc sinh softmax "
+        "softplus sort sqrt square stack std sub subtract sum svd take_along_dim tan tanh tensordot tile topk trace "
+        "tril triu trunc unique var vstack where xlogy"
+    ),
+)
 NO_OPERATORS = _names("boolean_dispatch handle_torch_function importlib math sys torch utils warnings")  # in functional
 METHODS = Group("operators that only tensors have", _names("masked_fill repeat repeat_interleave roll unfold"))
 # In a constructor, which may compute its weights and tables.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-from ..lint.parsed_source import Source
 from .idle import Statements, bound
+from .parsed_source import Source
 
 _GAP = 2  # blank lines between the definitions of a file
 

@@ -65,7 +65,6 @@ _PROBLEMS = 1024  # that a checker remembers
 
 # Reasons that say that the module, not the kernel, fails.
 _OF_MODULE = frozenset({Reason.ORACLE_FAILED, Reason.IMPOSTOR_PASSES})
-_OF_OPERATORS = Reason.OUTPUT_NOT_FROM_KERNEL  # of a kernel's text: operators that the module may permit
 _OF_GUEST = frozenset({Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.CRASHED})
 _OF_VALUES = frozenset({Reason.WRONG_VALUES, Reason.NOT_DETERMINISTIC, Reason.UNVERIFIED_PATH})
 
@@ -262,8 +261,7 @@ class Checker:
 
     def _check(self, module: str, kernel: str, watch: _Watch) -> CheckVerdict:
         """The verdict, at smaller sizes if the kernel takes too long. Raises: UnfitProblem, _OutOfTime."""
-        unrun = judge_source(kernel)
-        if unrun is not None and (not self._settings.mixed or unrun.reason is not _OF_OPERATORS):
+        if (unrun := judge_source(kernel)) is not None:
             return _unrun(unrun)  # whatever its module is
         sandbox = self._sandbox.view(watch.before)
         as_given = self._settings.inputs == "as-given"

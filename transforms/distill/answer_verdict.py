@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernelquarry.filters.lint import launched_kernels
+from kernelquarry.filters.language.parsed_source import launched_kernels
 from kernelquarry.pipeline.prompts import parse_answer
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.distill_result import Attempt

@@ -5,13 +5,13 @@ Distillation, rewards and evaluation all use `judge_code`, so they agree on ever
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
+from kernelquarry.filters.language.parsed_source import launched_kernels
 from kernelquarry.filters.language.unused import close_gaps, without_unused
-from kernelquarry.filters.lint import launched_kernels
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.outcome import Dropped
@@ -106,16 +106,15 @@ def step_of(purity: Purity | None, reason: Reason | None) -> Step:
     return Step.NOTHING if reason is None else _REACHED.get(reason, Step.NOTHING)
 
 
-def judge_source(code: str, arguments: str = "", operators: Collection[str] = ()) -> Judgement | None:
+def judge_source(code: str, arguments: str = "") -> Judgement | None:
     """The judgement on a source whose text decides, whatever the module is; None if it must run.
 
     Args:
         arguments: source of the constructor's arguments.
-        operators: those of PyTorch that the candidate may use.
     """
     if not code:
         return Judgement("", ran=False)
-    rejection = source_rejection(without_unused(code, arguments).code, arguments, operators)
+    rejection = source_rejection(without_unused(code, arguments).code, arguments)
     return Judgement(code, reason=rejection[0], evidence=rejection[1], ran=False) if rejection else None
 
 
@@ -128,7 +127,7 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
     Args:
         original: the module, with the kernel that the model was given.
     """
-    if (judgement := judge_source(code, original.init_args, original.extern_ops)) is not None:
+    if (judgement := judge_source(code, original.init_args)) is not None:
         return judgement
     used = without_unused(code, original.init_args)
     purity = Purity.PURE

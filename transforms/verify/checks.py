@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import Any
 
 from kernelquarry.filters.language import check
-from kernelquarry.filters.lint import launched_kernels
+from kernelquarry.filters.language.parsed_source import launched_kernels
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Engine, Purity, Tier, Trial, Verdict
+from kernelquarry.pipeline.schema.records import Engine, Tier, Trial, Verdict
 
 from .compiling import compile_kernels
 from .configurations import rotate_configurations
@@ -104,8 +104,7 @@ def _read_source(verification: Verification) -> None:
         if outside := check("", task.init_args):
             raise Rejected(Reason.OUTSIDE_LANGUAGE, str(outside))
         return
-    operators = task.extern_ops if task.purity is Purity.MIXED else ()
-    if found := source_rejection(task.triton_code, task.init_args, operators):
+    if found := source_rejection(task.triton_code, task.init_args):
         raise Rejected(*found)
 
 
@@ -244,7 +243,7 @@ class Check:
 
 
 CHECKS = (
-    Check("source", "code outside of the language; work that it leaves to PyTorch", Applies.ALL, _read_source),
+    Check("source", "code outside of the language; kernels without a launch", Applies.ALL, _read_source),
     Check("task", "rows that are malformed, or too large to draw", Applies.ALL, _check_task),
     Check("reference", "modules that raise, or give no finite values", Applies.ALL, _run_reference),
     Check("impostors", "tasks that zeros, an input, a mean or another answer pass", Applies.ALL, _try_impostors),

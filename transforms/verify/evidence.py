@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from kernelquarry.filters.lint import same_operator
+from kernelquarry.filters.language.operator_names import same_operator
 from kernelquarry.pipeline.sandbox import Report, Status
 from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID, exceeds_grid
 from kernelquarry.pipeline.sandbox.jobs.calls import Launch
@@ -90,7 +90,9 @@ def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list
     declared = {_operator(name) for name in task.extern_ops} if task.purity == Purity.MIXED else set()
     # Some operators have other names on a GPU.
     if hidden := sorted(name for name in operators if not any(same_operator(name, each) for each in declared)):
-        raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"computes outside its kernels with {', '.join(hidden)}")
+        raise Rejected(
+            Reason.OUTPUT_NOT_FROM_KERNEL, f"computes outside its kernels with {', '.join(hidden)}: do so in a kernel"
+        )
     outputs = len(reply.trials[0].strides) + len(reply.trials[0].mutated)
     if kept and (task.purity == Purity.PURE or len(kept) == outputs):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"outputs {kept} are right although no kernel ran")

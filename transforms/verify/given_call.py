@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID, exceeds_grid
 from kernelquarry.pipeline.sandbox.jobs.calls import ModuleSource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 
 _OF_CONSTRUCTS = {"tl.dot": "tl.dot rounds float32 to TF32: write input_precision='ieee'"}
 _OF_DISTRIBUTIONS = dict.fromkeys(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
 from kernelquarry.pipeline.sandbox.observation import MalformedReply

@@ -1,37 +1,46 @@
-"""Read a candidate's source, and run nothing: the language that it must be written in, and work left to PyTorch."""
+"""Read a candidate's source, and run nothing: the language that it must be written in, and kernels without a launch."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import ast
 
 from kernelquarry.filters.language import check
-from kernelquarry.filters.lint import Finding, Rule, lint
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-_NO_FILE = frozenset((Rule.UNPARSABLE, Rule.NO_ENTRY))  # findings in a text that is no candidate
 _EVIDENCE = 500  # characters
+_MAX_NAMES = 5  # in a message
 
 
-def source_rejection(code: str, init_args: str = "", extern_ops: Collection[str] = ()) -> tuple[Reason, str] | None:
+def source_rejection(code: str, init_args: str = "") -> tuple[Reason, str] | None:
     """The reason to reject a source without running it, with the evidence; None if there is none.
 
     Args:
         init_args: source of the constructor's arguments.
-        extern_ops: operators of PyTorch that a mixed candidate declares.
     """
-    findings = lint(code, extern_ops)
-    evidence = _described(findings)[:_EVIDENCE]
-    if _NO_FILE & {finding.rule for finding in findings}:
-        return Reason.NO_CODE, evidence
+    try:
+        source = Source(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return Reason.NO_CODE, f"the text does not parse: {error}"[:_EVIDENCE]
+    if source.entry is None:
+        return Reason.NO_CODE, f"no class {CANDIDATE_ENTRY_POINT}{_other_definitions(source)}"[:_EVIDENCE]
     if outside := check(code, init_args):
         reason = Reason.OUTSIDE_LANGUAGE if outside.instead else Reason.DOES_NOT_RUN
         return reason, str(outside)[:_EVIDENCE]
-    return (Reason.OUTPUT_NOT_FROM_KERNEL, evidence) if findings else None
+    if source.idle:
+        idle = ", ".join(sorted(source.idle))
+        return Reason.OUTPUT_NOT_FROM_KERNEL, f"never launched: {idle}; launch each kernel, or leave it out"[:_EVIDENCE]
+    if not source.launched:
+        return Reason.OUTPUT_NOT_FROM_KERNEL, "no kernel with @triton.jit is launched: launch one in forward"
+    return None
 
 
-def _described(findings: Sequence[Finding]) -> str:
-    """One line for each rule that is broken, with the places."""
-    places: dict[Rule, list[str]] = {}
-    for finding in findings:
-        places.setdefault(finding.rule, []).append(str(finding))
-    return "\n".join(f"{rule.why}: {'; '.join(found)}" for rule, found in places.items())
+def _other_definitions(source: Source) -> str:
+    """A list of the top-level classes and functions, to tell the author what was found in place of the entry."""
+    names = [
+        f"{'class' if isinstance(node, ast.ClassDef) else 'def'} {node.name}"
+        for node in source.tree.body
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name not in source.kernels
+    ]
+    return f", but {', '.join(names[:_MAX_NAMES])}" if names else ""

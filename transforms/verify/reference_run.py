@@ -210,6 +210,8 @@ class Reference:
 
     def conclude(self, reply: TrialsReply, tensors: Tensors) -> Conclusion:
         """Check the trials, the repetition and the ghost run of a candidate. Raises: Rejected."""
+        if reply.trials and not (reply.failed or any(reply.launches)):
+            raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, "no call launched a kernel")
         trials, deterministic = self.compare(reply, tensors)
         self.check_later(tensors)
         check_logged(reply, len(self.trials))

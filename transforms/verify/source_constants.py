@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 
-from kernelquarry.filters.lint.parsed_source import last_name
+from kernelquarry.filters.language.parsed_source import last_name
 from kernelquarry.pipeline.schema.parse_python import parse
 
 _LIMITING = frozenset("clamp max maximum min minimum range".split())  # functions that compare their arguments

@@ -2,7 +2,6 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "work outside of the dispatcher's sight"
-# lint = "values_leave"
 # caught_by = "language: the attribute tolist"
 # ///
 

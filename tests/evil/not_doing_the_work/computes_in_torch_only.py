@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "the library wholesale (KernelBench, wafer)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "launches in the source"
 # ///
 
 """Computes in PyTorch; the kernel is decoration."""

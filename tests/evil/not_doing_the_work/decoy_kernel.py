@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "the result of the kernel is thrown away (Dr.Kernel, KernelGuard)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """Launches a kernel that does something else, and computes in PyTorch."""

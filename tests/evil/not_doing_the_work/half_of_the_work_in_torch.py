@@ -2,8 +2,7 @@
 # reference = "linear"
 # reason = "kernel_unused"
 # source = "partial fallback, lazy optimisation (Dr.Kernel)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """A product by the library, and a kernel for the rest; it says nothing of the first."""

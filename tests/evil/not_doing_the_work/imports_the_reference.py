@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "no_code"
+# reason = "outside_language"
 # source = "inherits from the reference (Kevin, KernelBench)"
-# caught_by = "linter: no class ModelNew"
+# caught_by = "language: an import from reference"
 # ///
 
 """Takes the answer from the module that it should replace."""

@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "a kernel that is defined and never launched (Dr.Kernel)"
-# lint = "not_launched"
-# caught_by = "linter"
+# caught_by = "launches in the source"
 # ///
 
 """Declares two kernels and launches one."""

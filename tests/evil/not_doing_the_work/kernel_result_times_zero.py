@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "the result multiplied by 0 (Dr.Kernel, KernelGuard)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """The kernel's result counts nothing, but would poison the sum if it were NaN."""

@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "outputs below the absolute tolerance (KernelBench issue 165)"
-# lint = "not_launched"
-# caught_by = "linter"
+# caught_by = "launches in the source"
 # ///
 
 """Zeros are within an absolute tolerance of a softmax over many columns."""

@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """Asks for the name of a tensor's type, which tells where the tensor is."""

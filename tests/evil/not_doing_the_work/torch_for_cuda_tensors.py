@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "launch log"
 # ///
 
 """Is right on the CPU, and leaves a GPU's tensors to PyTorch."""

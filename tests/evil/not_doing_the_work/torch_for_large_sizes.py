@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
+# reason = "untried_path"
 # source = "falls back to PyTorch (Kevin; AutoTriton)"
-# caught_by = "linter"
+# caught_by = "plans on millions of elements: other launches than in a trial"
 # ///
 
 """PyTorch computes where all sizes are large at once."""

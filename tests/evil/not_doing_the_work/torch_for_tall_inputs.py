@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "ghost optimisation branch (KernelHacks)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """Has a fast path for tall inputs, which is the library."""

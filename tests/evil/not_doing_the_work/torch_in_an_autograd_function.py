@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "library calls behind an autograd.Function"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """Computes in PyTorch, inside of an autograd function."""

@@ -2,8 +2,7 @@
 # reference = "layer_norm"
 # reason = "kernel_unused"
 # source = "the baseline copied (KernelHacks, Kevin)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """The layer of PyTorch itself, with a kernel for show."""

@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "library calls by another door (DS audit)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """Has PyTorch write into the memory that it allocated."""

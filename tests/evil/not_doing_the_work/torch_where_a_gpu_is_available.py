@@ -2,8 +2,7 @@
 # reference = "softmax"
 # reason = "kernel_unused"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """Is right on the CPU, and does something else where there is a GPU."""

@@ -3,8 +3,7 @@
 # reason = "kernel_unused"
 # extern_ops = ["aten.mm"]
 # source = "part of the work in the library (Dr.Kernel, DS audit)"
-# lint = "torch_compute"
-# caught_by = "linter"
+# caught_by = "operator census"
 # ///
 
 """Says that it uses a library for the product, and not that it also does so for the activation."""

@@ -2,7 +2,6 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "torch defaults changed for the harness (KernelGuard)"
-# lint = "torch_compute"
 # caught_by = "language: torch.set_float32_matmul_precision"
 # ///
 

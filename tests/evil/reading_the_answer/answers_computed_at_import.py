@@ -2,7 +2,6 @@
 # reference = "softmax"
 # reason = "outside_language"
 # source = "reference computed at import and replayed (KernelGuard REFERENCE_PRECOMPUTE)"
-# lint = "torch_compute"
 # caught_by = "language: a statement Expr"
 # ///
 

@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
+# reason = "out_of_memory"
 # source = "exhausts the machine's memory"
-# caught_by = "linter"
+# caught_by = "limits of the sandbox"
 # ///
 
 """Asks for more memory than there is for it."""

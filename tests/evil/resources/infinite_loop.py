@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "kernel_unused"
+# reason = "timed_out"
 # source = "an infinite loop"
-# caught_by = "linter"
+# caught_by = "limits of the sandbox"
 # ///
 
 """Runs until it is stopped."""

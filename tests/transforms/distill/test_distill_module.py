@@ -140,7 +140,7 @@ def test_a_missing_class_is_named_in_the_evidence(run_distill: Distill) -> None:
     without = ONLINE[: ONLINE.index("class ModelNew")] + "def run(x):\n    return x\n"
     result = run_distill([fenced(without)], repairs=0)
     assert reasons(result) == ["no_code"]
-    assert "no class ModelNew with forward, but def run" in result.attempts[0].lost[0].evidence
+    assert "no class ModelNew, but def run" in result.attempts[0].lost[0].evidence
 
 
 def test_duplicate_answers_are_dropped(run_distill: Distill) -> None:

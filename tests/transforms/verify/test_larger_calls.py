@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
 from kernelquarry.pipeline.sandbox.jobs.trace import TraceReply

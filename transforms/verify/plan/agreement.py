@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kernelquarry.filters.lint import same_operator
+from kernelquarry.filters.language.operator_names import same_operator
 from kernelquarry.pipeline.sandbox.jobs.calls import ObservedCall
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
 

@@ -16,9 +16,9 @@ from itertools import count
 from typing import Any
 
 from kernelquarry.filters.language import check
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.filters.language.scopes import is_local, stored, variables
 from kernelquarry.filters.language.unused import reach
-from kernelquarry.filters.lint.parsed_source import Source
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
 from .edits import Edits

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kernelquarry.filters.language.definitions import Definitions, Kind
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 
 from . import attributes, launching, names
 from .layers import call_layer

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from kernelquarry.filters.language import tables
 from kernelquarry.filters.language.definitions import Definitions
-from kernelquarry.filters.lint.parsed_source import Source, root
+from kernelquarry.filters.language.parsed_source import Source, root
 
 from . import attributes, names
 from .launch_plan import Iteration

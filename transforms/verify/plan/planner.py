@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.sandbox.guest.lib.pytree import fill, tensors_of
 
 from .evaluator import Evaluator

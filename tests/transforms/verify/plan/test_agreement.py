@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from corpus import load_case
 
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET, TrialsReply, TrialsRequest
 from kernelquarry.transforms.verify.plan import Planner

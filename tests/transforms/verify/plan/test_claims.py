@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
 from kernelquarry.transforms.verify.plan import PlannedCall, Planner, Raised
 from kernelquarry.transforms.verify.plan.claims import Narrowed, claim

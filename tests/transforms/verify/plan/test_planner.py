@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill
 from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
 from kernelquarry.pipeline.sandbox.observation import MalformedReply

@@ -13,7 +13,7 @@ import torch
 import triton
 
 from kernelquarry.filters.language import check
-from kernelquarry.filters.lint.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.sandbox.executor.program import View
 from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
 from kernelquarry.transforms.verify.plan import PlannedCall, Planner, Raised

@@ -72,6 +72,26 @@ class Source:
         return any(each in self.kernels.values() for each in self.ancestors(node))
 
     @cached_property
+    def launched(self) -> frozenset[str]:
+        """Names of the kernels that host code launches, without those that only `backward` names.
+
+        A jitted function that returns a value is a helper that kernels call, unless it is launched on a grid.
+        """
+        names = [node for node in self.nodes if isinstance(node, ast.Name) and node.id in self.kernels]
+        host = [node for node in names if not self.in_kernel(node) and not self._in_backward(node)]
+        on_grids = {node.id for node in host if isinstance(self.parents[node], ast.Subscript)}
+        return frozenset(node.id for node in host if node.id in on_grids or not _returns(self.kernels[node.id]))
+
+    @property
+    def idle(self) -> frozenset[str]:
+        """Names of the kernels that nothing launches, and that are no helpers."""
+        named = {node.id for node in self.nodes if isinstance(node, ast.Name)}
+        return frozenset(name for name in self.kernels.keys() - named if not _returns(self.kernels[name]))
+
+    def _in_backward(self, node: ast.AST) -> bool:
+        return any(isinstance(each, ast.FunctionDef) and each.name == "backward" for each in self.ancestors(node))
+
+    @cached_property
     def entry(self) -> ast.ClassDef | None:
         """The class `ModelNew`, which an assignment may have given this name; None if there is none."""
         classes = {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
@@ -152,6 +172,19 @@ class Source:
         """True for `triton.jit`, but not for another decorator called `jit`."""
         path = self.path(decorator.func if isinstance(decorator, ast.Call) else decorator)
         return path.startswith("triton") and path.endswith(".jit")
+
+
+def launched_kernels(code: str) -> tuple[str, ...]:
+    """Names of the kernels that the host code launches; () if the source does not parse."""
+    try:
+        return tuple(sorted(Source(code).launched))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
+def _returns(function: ast.FunctionDef) -> bool:
+    """True if the function returns a value."""
+    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
 
 
 def _path(node: ast.AST, imported: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelquarry.filters.lint import same_operator
+from kernelquarry.filters.language.operator_names import same_operator
 
 
 @pytest.mark.parametrize(
