@@ -13,10 +13,10 @@ from typing import Any
 
 import typer
 from figures import ROOT, goals, measured
+from language_page import describe, prompt
 from schema_page import render_schema
 from tables import TABLES
 
-from kernelquarry.filters.language.describe import describe, prompt
 from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.graph import ORDER

@@ -8,7 +8,6 @@ import pytest
 from corpus import load_cases
 
 from kernelquarry.filters.language import check
-from kernelquarry.filters.language.describe import describe, prompt
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.schema.reasons import Reason
 
@@ -414,9 +413,3 @@ def test_constructor_arguments_are_read_too() -> None:
     assert "the name globals" in str(check("", "[*globals()]"))
     found = check(code, "[(a := 3)]")
     assert found is not None and (found.line, found.what) == (0, "the constructor's arguments: :=")
-
-
-def test_the_page_and_the_prompt_state_the_tables() -> None:
-    page = describe()
-    assert "| try | test the condition before, and raise |" in page and "`empty_like`" in page
-    assert all(name in prompt() for name in ("try", "global", "yield"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import tables
-from .tables import Group
+from kernelquarry.filters.language import tables
+from kernelquarry.filters.language.tables import Group
 
 _PAGE = """# The language of candidates
 
