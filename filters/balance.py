@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
+from pydantic import NonNegativeInt
+
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -16,9 +18,9 @@ from kernelquarry.pipeline.schema.records import Pair, Probed
 class Caps:
     """Maximum numbers of modules per cluster, set of operators, and package or repository, applied in this order."""
 
-    cluster: int = 50  # modules of one cluster of similar ones
-    operators: int = 100  # modules with the same set of operators
-    repository: int = 5_000  # modules of one package or repository
+    cluster: NonNegativeInt = 50  # modules of one cluster of similar ones
+    operators: NonNegativeInt = 100  # modules with the same set of operators
+    repository: NonNegativeInt = 5_000  # modules of one package or repository
 
 
 CAPS = Caps()

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.read_toml import read_toml, validated
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -172,17 +173,10 @@ def load_recipe(name: str, changes: Sequence[str] = ()) -> Recipe:
     path = Path(name) if name.endswith(".toml") else CONFIGS / f"{name}.toml"
     if not path.is_file():
         raise UserError(f"{name}: no such recipe: give a TOML file, or one of {', '.join(names())}")
-    try:
-        table = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path}: {error}") from None
+    table = read_toml(path, "give a TOML file")
     for change in changes:
         _change(table, change)
-    try:
-        return Recipe.model_validate(table)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"{name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return validated(Recipe, table, name)
 
 
 def _change(table: dict[str, Any], change: str) -> None:

@@ -16,14 +16,11 @@ from kernelquarry.pipeline.schema.outcome import Outcome
 from kernelquarry.pipeline.schema.parts import Part
 
 if TYPE_CHECKING:
-    from kernelquarry.filters.balance import Caps
-    from kernelquarry.filters.licence_policy import LicencePolicy
     from kernelquarry.filters.optout import OptOut
+    from kernelquarry.pipeline.run.run_settings import Settings
 
-    from .decontaminate import Thresholds
     from .distill import DistillConfig
     from .read import Corpus
-    from .targets import Targets
 
 Counted = tuple[str, Outcome[Any]]  # line of the funnel, and an outcome that it counts
 
@@ -35,19 +32,13 @@ class StageContext:
     fingerprint: Fingerprint  # code and versions that decide the stage's results
     store: Path  # results of expensive work, by content
     sandbox: SandboxSettings
-    caps: Caps
-    thresholds: Thresholds
-    targets: Targets
-    licence_policy: LicencePolicy
+    settings: Settings
     corpus: Corpus | None = None  # for the first stage alone
     opt_out: OptOut | None = None  # for the first stage alone
     indexes: tuple[Path, ...] = ()  # of benchmarks
     distill: DistillConfig | None = None  # None: no model is asked
     answers: Path = Path("out/cache/answers.sqlite")  # cache of models' answers, shared by runs
     batch: Path | None = None  # folder for the questions of a batch; no model is asked then
-    constructor_sizes: bool = False  # see `run_settings.LowerSettings`
-    cut_share: float = 1.0  # see `run_settings.CutShare`
-    timed_share: float = 1.0  # see `run_settings.TimedShare`
     part: Part | None = None  # of the corpus, where a machine reads a part of it
     accelerator: str = ""  # Beam's resource hint for transforms that execute kernels
     extra_records: beam.PTransform | None = None  # records of the stage's `extra_input`

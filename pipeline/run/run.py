@@ -131,18 +131,12 @@ class Run:
         """The context of the stage's transform. Raises: UserError: settings, corpus or opt-out list are damaged."""
         from kernelquarry.transforms.stage_transform import StageContext
 
-        first, settings = stage.input_type is None, self.settings
+        first = stage.input_type is None
         return StageContext(
             fingerprint=self.fingerprint(stage),
             store=self.store,
             sandbox=self.sandbox,
-            cut_share=settings.slice.share,
-            caps=settings.caps,
-            thresholds=settings.decontaminate,
-            targets=settings.targets,
-            constructor_sizes=settings.lower.constructor_sizes,
-            timed_share=settings.time.share,
-            licence_policy=settings.licence,
+            settings=self.settings,
             corpus=self.corpus if first else None,
             opt_out=self.opt_out if first else None,
             indexes=self.indexes,

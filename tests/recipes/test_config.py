@@ -53,7 +53,7 @@ def test_changes_are_applied() -> None:
     ("name", "changes", "message"),
     [
         ("unknown", (), "no such recipe: give a TOML file, or one of autotriton-8b"),
-        ("smollm2-135m", ("sft.stepps=3",), "sft.stepps: Extra inputs"),
+        ("smollm2-135m", ("sft.stepps=3",), "sft.stepps: there is no such setting"),
         ("smollm2-135m", ("sft.steps",), "give section.key=value"),
         ("smollm2-135m", ("sft.steps=many",), "sft.steps: Input should be a valid integer"),
         ("smollm2-135m", ("rows.of=3",), "rows"),

@@ -30,11 +30,11 @@ class BalanceModules(StageTransform):
 
     @classmethod
     def from_context(cls, context: StageContext) -> Self:
-        return cls(context.caps)
+        return cls(context.settings.caps)
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
-        return {"caps": canonical(asdict(context.caps))}
+        return {"caps": canonical(asdict(context.settings.caps))}
 
     def expand(self, modules: beam.PCollection) -> beam.PCollection:
         rest, dropped = modules | "Keys" >> beam.Map(keys_of), []

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
+from pydantic import NonNegativeFloat, NonNegativeInt
+
 from .module_fingerprint import Fingerprint, Problem, packed
 
 K = TypeVar("K", str, int)
@@ -29,9 +31,11 @@ class Rung(StrEnum):
 class Thresholds:
     """Settings of decontamination. Rungs that compare digests need none."""
 
-    ngrams: float = 0.75  # share of the problem's sampled runs of 10 tokens that the row has
-    graph_least: int = 3  # operators of a problem that is found by its graph alone, also with one operator added
-    least_operators: int = 1  # a problem of fewer operators removes no row; 2 keeps copies of single operators
+    ngrams: NonNegativeFloat = 0.75  # share of the problem's sampled runs of 10 tokens that the row has
+    graph_least: NonNegativeInt = (
+        3  # operators of a problem that is found by its graph alone, or with one operator added
+    )
+    least_operators: NonNegativeInt = 1  # problems of fewer operators remove no row; 2 keeps copies of single operators
 
 
 DEFAULT = Thresholds()

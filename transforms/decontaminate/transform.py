@@ -37,11 +37,11 @@ class DecontaminateModules(StageTransform):
 
     @classmethod
     def from_context(cls, context: StageContext) -> Self:
-        return cls(context.indexes, context.sandbox, context.thresholds)
+        return cls(context.indexes, context.sandbox, context.settings.decontaminate)
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
-        settings = {"decontaminate": canonical(asdict(context.thresholds))}
+        settings = {"decontaminate": canonical(asdict(context.settings.decontaminate))}
         return {path.name: digest(path) for path in context.indexes} | settings
 
     def expand(self, modules: beam.PCollection) -> beam.PCollection:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +16,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -26,6 +24,7 @@ from kernelquarry.pipeline.prompts import prompt_id
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 from kernelquarry.pipeline.schema.provenance import TermsClass
+from kernelquarry.pipeline.schema.read_toml import read_toml, validated
 
 PROMPTS = (
     "system",
@@ -176,22 +175,7 @@ class DistillConfig(_Model):
         return sha256(canonical([teachers, terms, self.repairs, prompts]))
 
 
-_MESSAGES = {  # for error types whose pydantic message speaks of Python types
-    "tuple_type": "should be a list: tables in a list are written [[teachers]]",
-    "extra_forbidden": "there is no such setting",
-}
-
-
 def load_distill_config(path: Path) -> DistillConfig:
     """Read and validate a config file. Raises: UserError: it is missing or invalid."""
-    try:
-        return DistillConfig.model_validate(tomllib.loads(path.read_text()))
-    except (FileNotFoundError, IsADirectoryError):
-        raise UserError(f"{path}: no such file: docs/guides/distillation.md shows what is in one") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not TOML: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        message = _MESSAGES.get(first["type"], first["msg"].removeprefix("Value error, "))
-        raise UserError(f"{path}: {place + ': ' if place else ''}{message}") from None
+    hint = "docs/guides/distillation.md shows what is in one"
+    return validated(DistillConfig, read_toml(path, hint), str(path))

@@ -20,10 +20,10 @@ class LowerModules(ApplyToEach):
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
-        return {"constructor_sizes": canonical(context.constructor_sizes)}
+        return {"constructor_sizes": canonical(context.settings.lower.constructor_sizes)}
 
     def expand(self, records: beam.PCollection) -> beam.PCollection:
-        if not self._context.constructor_sizes:
+        if not self._context.settings.lower.constructor_sizes:
             return super().expand(records)
         work = replace(self.work, function=partial(lower, constructor_sizes=True))
         # Other sources have another folder: a key of the store does not cover settings.

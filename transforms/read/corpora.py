@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.read_toml import read_toml
 
 from . import compositions, sdist, table_corpus
 from .corpus import Corpus, Shard
@@ -59,7 +59,7 @@ def open_corpus(name: str, cache: Path) -> Corpus:
         kind = StreamedPackages if name in _STREAMED else PinnedPackages
         return kind(name, parse_requirements(text, name), cache)
     if name in STACKS:
-        return _open_source_file(Path(f"{name}.toml"), SHIPPED.joinpath(f"{name}.toml").read_text(), cache)
+        return _open_source_file(Path(str(SHIPPED)) / f"{name}.toml", cache)
     if opener := OPENERS.get(name.partition(":")[0]):
         return opener(name)
     if name.endswith(table_corpus.SUFFIXES):
@@ -72,7 +72,7 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     if path.is_file() and path.suffix == ".txt":
         return PinnedPackages(path.stem, parse_requirements(path.read_text(), name), cache)
     if path.is_file() and path.suffix == ".toml":
-        return _open_source_file(path, path.read_text(), cache)
+        return _open_source_file(path, cache)
     if path.is_file() and name.endswith(_ARCHIVES):
         return open_archive(path)
     folder, at, revision = name.rpartition("@")
@@ -84,11 +84,8 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     )
 
 
-def _open_source_file(path: Path, text: str, cache: Path) -> Corpus:
-    try:
-        entries = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path}: {error}") from None
+def _open_source_file(path: Path, cache: Path) -> Corpus:
+    entries = read_toml(path, "docs/guides/sources.md shows what is in one")
     if compositions.PACKAGE in entries:
         return compositions.open_compositions(entries, str(path), path.parent)
     return open_tables(entries, path, cache)

@@ -33,12 +33,12 @@ class ReadCorpus(StageTransform):
     @classmethod
     def from_context(cls, context: StageContext) -> Self:
         assert context.corpus is not None and context.opt_out is not None
-        return cls(context.corpus, context.opt_out, context.licence_policy, context.fingerprint.key, context.part)
+        return cls(context.corpus, context.opt_out, context.settings.licence, context.fingerprint.key, context.part)
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
         assert context.corpus is not None and context.opt_out is not None
-        policy = canonical(asdict(context.licence_policy))
+        policy = canonical(asdict(context.settings.licence))
         return {**context.corpus.digests(), "opt-out.txt": context.opt_out.digest, "licence-policy": policy}
 
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection:

@@ -43,10 +43,10 @@ class SliceModules(StageTransform):
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
-        return {"share": canonical(context.cut_share)}
+        return {"share": canonical(context.settings.slice.share)}
 
     def expand(self, modules: beam.PCollection) -> beam.PCollection:
-        share = self._context.cut_share
+        share = self._context.settings.slice.share
         drawn, others = modules | beam.Partition(lambda module, _: int(not in_share("slice", module.id, share)), 2)
         cuts = drawn | "Cut" >> apply_work(_CUT, self._context)
         chosen = (

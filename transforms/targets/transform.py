@@ -28,10 +28,10 @@ class CompileForTargets(ApplyToEach):
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
-        return {"targets": canonical(context.targets.names or ())}
+        return {"targets": canonical(context.settings.targets.names or ())}
 
     def expand(self, records: beam.PCollection) -> beam.PCollection:
-        names = self._context.targets.names
+        names = self._context.settings.targets.names
         if not names:
             return super().expand(records)
         work = Work(

@@ -19,10 +19,10 @@ class TimePairs(ApplyToEach):
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
-        return {"share": canonical(context.timed_share)}
+        return {"share": canonical(context.settings.time.share)}
 
     def expand(self, records: beam.PCollection) -> beam.PCollection:
-        share = self._context.timed_share
+        share = self._context.settings.time.share
         timed, others = records | beam.Partition(lambda pair, _: int(not in_share("time", pair.id, share)), 2)
         kept = others | "Keep" >> beam.Map(lambda pair: report("time", Kept(pair)))
         return (super().expand(timed), kept) | beam.Flatten()

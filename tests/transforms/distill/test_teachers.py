@@ -34,8 +34,8 @@ def load(folder: Path, text: str) -> DistillConfig:
         (("[[teachers]]", "[teachers]"), "written [[teachers]]"),
         (("repairs = 1", 'repairs = 1\naccept_terms = ["nobody"]'), "there is no such teacher"),
         (("samples = 1", "samples = 0"), "teachers.0.samples"),
-        (("[limits]", "[limits"), "not TOML"),
-        (("[[teachers]]", "[[teachers]]\nname = 'scripted'"), "not TOML"),
+        (("[limits]", "[limits"), "not valid TOML"),
+        (("[[teachers]]", "[[teachers]]\nname = 'scripted'"), "not valid TOML"),
     ],
 )
 def test_an_invalid_file_is_rejected_in_one_line(tmp_path: Path, change: tuple[str, str], says: str) -> None:
@@ -46,7 +46,7 @@ def test_an_invalid_file_is_rejected_in_one_line(tmp_path: Path, change: tuple[s
 
 def test_a_missing_file_is_rejected(tmp_path: Path) -> None:
     for path in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(UserError, match="no such file"):
+        with pytest.raises(UserError, match="shows what is in one"):
             load_distill_config(path)
 
 

@@ -12,21 +12,18 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that
 from factories import make_fingerprint, make_module, make_probed
 
-from kernelquarry.filters.balance import CAPS
-from kernelquarry.filters.licence_policy import AS_STATED
+from kernelquarry.pipeline.run.run_settings import CutShare, Settings
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.cut import CutPiece
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Probed, SliceOrigin
-from kernelquarry.transforms.decontaminate import Thresholds
 from kernelquarry.transforms.probe import probe
 from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of
 from kernelquarry.transforms.slice.choose import MOST_OF_PATTERN, choose, count_modules
 from kernelquarry.transforms.slice.cut_module import cut
 from kernelquarry.transforms.slice.transform import SliceModules
 from kernelquarry.transforms.stage_transform import StageContext
-from kernelquarry.transforms.targets import Targets
 
 CODE = """import torch
 from torch import nn
@@ -107,10 +104,7 @@ def test_the_stage_loses_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
         fingerprint=make_fingerprint(),
         store=tmp_path / "store",
         sandbox=settings,
-        caps=CAPS,
-        thresholds=Thresholds(),
-        targets=Targets(),
-        licence_policy=AS_STATED,
+        settings=Settings(),
     )
     written = sum(len(outcome.record.pieces) + len(outcome.record.lost) for outcome in (cut(mother, sandbox),)
                   if isinstance(outcome, Kept))  # fmt: skip
@@ -133,5 +127,5 @@ def test_the_stage_loses_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
     with beam.Pipeline(options=options) as pipeline:
         modules = pipeline | beam.Create([mother, copy, broken])
         assert_that(modules | SliceModules.from_context(context), check)
-        none = modules | "None" >> SliceModules.from_context(replace(context, cut_share=0.0))
+        none = modules | "None" >> SliceModules.from_context(replace(context, settings=Settings(CutShare(0.0))))
         assert_that(none, check_none, label="none")

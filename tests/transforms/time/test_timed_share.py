@@ -12,15 +12,12 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that
 from factories import make_fingerprint, make_pairs, make_timing
 
-from kernelquarry.filters.balance import CAPS
-from kernelquarry.filters.licence_policy import AS_STATED
+from kernelquarry.pipeline.run.run_settings import Settings, TimedShare
 from kernelquarry.pipeline.runtime.apply import ExecutionMode, Work
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.transforms.decontaminate import Thresholds
 from kernelquarry.transforms.stage_transform import Counted, StageContext
-from kernelquarry.transforms.targets import Targets
 from kernelquarry.transforms.time.transform import TimePairs
 
 
@@ -38,11 +35,7 @@ def test_a_share_is_timed_and_none_is_lost(
         fingerprint=make_fingerprint(),
         store=tmp_path / "store",
         sandbox=SandboxSettings(workers=1),
-        caps=CAPS,
-        thresholds=Thresholds(),
-        targets=Targets(),
-        licence_policy=AS_STATED,
-        timed_share=share,
+        settings=Settings(time=TimedShare(share)),
     )
 
     def check(found: Iterable[Counted]) -> None:
