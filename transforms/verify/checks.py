@@ -176,8 +176,8 @@ def _run_configurations(verification: Verification) -> None:
         verification.trials = tuple(max(pair, key=lambda trial: trial.error) for pair in pairs)
 
 
-def _check_again(verification: Verification) -> None:
-    verification.further.check_again()
+def _check_environments(verification: Verification) -> None:
+    verification.further.check_environments()
 
 
 def _check_further_calls(verification: Verification) -> None:
@@ -251,7 +251,7 @@ CHECKS = (
     Check("compiling", "kernels that do not compile", Applies.ALL, _compile),
     Check("reverse order", "races, and wrong addresses, of kernels that a GPU ran", Applies.GPU, _interpret),
     Check("configurations", "wrong configurations of a tuner", Applies.LOWERED, _run_configurations),
-    Check("repetition", "state of kernels that outlives a call; other memory or GPUs", Applies.MODEL, _check_again),
+    Check("environments", "stores that outlive a call; other memory or GPUs", Applies.MODEL, _check_environments),
     Check("further calls", "sizes and values that no trial has; other weights", Applies.MODEL, _check_further_calls),
     Check("tuner", "wrong configurations of a tuner, on a large call", Applies.MODEL, _check_tuned),
     Check("plan", "host code that does not do what it says", Applies.MODEL, _check_plan),

@@ -1,4 +1,4 @@
-"""Further checks of a model's candidate in the interpreter: a repeated call, and the calls of `further_calls`.
+"""Further checks of a model's candidate in the interpreter: one call in other environments, and `further_calls`.
 
 One guest runs the reference on all calls, and one guest the candidate.
 """
@@ -67,12 +67,12 @@ class FurtherRuns:
         task = reference.task
         code, seed = task.triton_code, task.first_seed >> 8
         perturbed = [RunSpec(code, perturbations=each, seed=seed) for each in _PERTURBATIONS]
-        batch = _run(task, further_calls(task), [RunSpec(code, again=True), *perturbed], sandbox, settings)
+        batch = _run(task, further_calls(task), [RunSpec(code), *perturbed], sandbox, settings)
         return cls(task, batch, sandbox, settings)
 
-    def check_again(self) -> None:
-        """Check the first call, repeated, and with other memory, programs and GPU. Raises: Rejected."""
-        _check_again(self._batch)
+    def check_environments(self) -> None:
+        """Check the memory of the first call, and the call with other memory, programs and GPU. Raises: Rejected."""
+        _check_environments(self._batch)
 
     def check_calls(self) -> None:
         """Check the calls, and then others in place of those that decided nothing. Raises: Rejected."""
@@ -151,12 +151,10 @@ def _one_tensor(workload: Workload, index: int, tensors: Tensors) -> Tensors:
     return {f"input.{index}.{i}": tensors[f"input.{index}.{specs.index(spec)}"] for i, spec in enumerate(specs)}
 
 
-def _check_again(batch: _Batch) -> None:
-    again, *perturbed = batch.extra
-    if again.outside:
-        raise Rejected(Reason.WRONG_CONTRACT, again.broken or again.raised)
-    if changed := again.changed_again:
-        raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
+def _check_environments(batch: _Batch) -> None:
+    plain, *perturbed = batch.extra
+    if plain.outside:
+        raise Rejected(Reason.WRONG_CONTRACT, plain.broken or plain.raised)
     for number, (names, run) in enumerate(zip(_PERTURBATIONS, perturbed, strict=True), 1):
         if _raises_or_fails(batch.reference, run, batch.tensors, number):
             raise Rejected(Reason.UNVERIFIED_PATH, f"wrong under the perturbations {', '.join(names)}")

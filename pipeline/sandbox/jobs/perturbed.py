@@ -15,7 +15,6 @@ class RunSpec:
     code: str
     trial: int = 0
     configuration: int = 0  # of each autotuned kernel, in the second of two calls
-    again: bool = False  # the call is made twice more, to see what changes in what is kept
     perturbations: tuple[str, ...] = ()  # names in `guest/candidate/perturbations.py`
     seed: int = 0  # of the perturbations
     limit_s: float = 0.0  # CPU time; 0: only the guest's limits hold
@@ -44,7 +43,6 @@ class PerturbedRun:
     broken: str = ""  # message of the first launch that raised
     configurations: int = 1  # the most that one kernel has
     launch_log: tuple[str, ...] = ()  # launches with their arguments, without values
-    changed_again: str = ""  # what the third call changed in what is kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     runs = FurtherRuns.of(reference, sandbox, settings)
-    runs.check_again()
+    runs.check_environments()
     runs.check_calls()
     runs.check_configurations()
 

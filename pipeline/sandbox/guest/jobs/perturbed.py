@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -61,50 +58,11 @@ def _run(
     use = PerturbedUse(CandidateCall.of_trial(request.trials, spec.trial, tensors), spec.seed)
     for name in spec.perturbations:
         PERTURBATIONS[name](use)
-    module = nn.Module.to(construct(source, name := f"perturbed{number}"), fake_cuda.DEVICE)
+    module = nn.Module.to(construct(source, f"perturbed{number}"), fake_cuda.DEVICE)
     use.call.load(module)
     if spec.configuration:
         use.run(module)  # the first call may leave something for the second
     result = use.run(module)
     results |= result.tensors(str(number))
     launch_log = tuple(session.log)
-    changed = _changed_again(use, module, vars(sys.modules[name])) if spec.again else ""
-    return PerturbedRun(result.observed, "", False, "", session.configurations, launch_log, changed)
-
-
-def _changed_again(use: PerturbedUse, module: nn.Module, namespace: Mapping[str, Any]) -> str:
-    """State that a third call changes after a second, in the module or its file."""
-    use.run(module)
-    held = _held(module, namespace)
-    use.run(module)
-    return "what the module holds" if _held(module, namespace) != held else ""
-
-
-def _held(module: nn.Module, namespace: Mapping[str, Any]) -> list[Any]:
-    """Numbers, texts, tensors' bytes and lengths in the containers that the module and the file hold, in one order.
-
-    The classes of the file and their instances are containers too.
-    Without the module's state, which a call may change, and which is compared with the reference's.
-    """
-    parts = [(name, value) for each in module.modules() for name, value in vars(each).items()]
-    parts += [(name, value) for name, value in namespace.items() if not name.startswith("__")]
-    waiting: list[Any] = [value for name, value in parts if name not in ("_parameters", "_buffers")]
-    found, known = list[Any](), {id(each) for each in module.modules()}
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, int | float | str):
-            found.append(value)
-        elif isinstance(value, Tensor):
-            found.append(_bytes(value.untyped_storage()))
-        elif isinstance(value, dict | list | tuple) and id(value) not in known:
-            known.add(id(value))
-            found.append(len(value))
-            waiting += value.values() if isinstance(value, dict) else value
-        elif getattr(value, "__module__", "") == namespace["__name__"] and id(value) not in known:
-            known.add(id(value))
-            waiting += getattr(value, "__dict__", {}).values()
-    return found
-
-
-def _bytes(storage: torch.UntypedStorage) -> bytes:
-    return ctypes.string_at(storage.data_ptr(), storage.nbytes())
+    return PerturbedRun(result.observed, "", False, "", session.configurations, launch_log)
