@@ -88,25 +88,8 @@ class Session:
 
 
 def entries(module: nn.Module) -> dict[str, Tensor]:
-    """The parameters, then the buffers of a module by name, read without its methods, which it may override."""
-    found: dict[str, Tensor] = {}
-    for kind in ("_parameters", "_buffers"):
-        known = set[int]()
-        for prefix, layer in _layers(module, "", set()):
-            for name, tensor in vars(layer).get(kind, {}).items():
-                if tensor is not None and id(tensor) not in known:
-                    known.add(id(tensor))
-                    found[prefix + name] = tensor
-    return found
-
-
-def _layers(module: nn.Module, prefix: str, known: set[int]) -> Iterator[tuple[str, nn.Module]]:
-    """The module and the modules in it, each once, with the prefix of their entries' names."""
-    known.add(id(module))
-    yield prefix, module
-    for name, inner in vars(module).get("_modules", {}).items():
-        if inner is not None and id(inner) not in known:
-            yield from _layers(inner, f"{prefix}{name}.", known)
+    """The parameters, then the buffers of a module by name."""
+    return {**dict(nn.Module.named_parameters(module)), **dict(nn.Module.named_buffers(module))}
 
 
 def bind(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import wraps
 from typing import Any
 
 import torch
@@ -12,8 +11,6 @@ from kernelquarry.pipeline.sandbox.operator_kinds import ALLOCATE, FREE
 
 from ..lib.dispatch_mode import DispatchMode
 from .launch_log import session
-
-_HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
 
 
 class Watch(DispatchMode):
@@ -43,27 +40,6 @@ class Watch(DispatchMode):
     def allocated(self, tensor: Tensor) -> None:
         """Called with each tensor that was allocated without values."""
         poison(tensor, self.nan)
-
-    def __enter__(self) -> Watch:
-        """Also record reads of values by Python, which the dispatcher does not see."""
-        self._methods = {name: getattr(Tensor, name) for name in _HOST_READS}
-        for name, method in self._methods.items():
-            setattr(Tensor, name, self._recorded(name, method))
-        super().__enter__()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        super().__exit__(*exception)
-        for name, method in self._methods.items():
-            setattr(Tensor, name, method)
-
-    def _recorded(self, name: str, method: Any) -> Any:
-        @wraps(method)
-        def read(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-            self.operators.add(f"python.{name}")
-            return method(tensor, *args, **kwargs)
-
-        return read
 
 
 def warm() -> None:

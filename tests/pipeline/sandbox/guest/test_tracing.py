@@ -199,7 +199,6 @@ def test_a_tensor_descriptor_ends_where_its_memory_does(sandbox: Sandbox) -> Non
         ("return self.launch(x, self.plain, torch.empty_like(x))", "is on the CPU"),
         ("return self.launch(x, self.weight, torch.empty(x.shape))", "is on the CPU"),
         ("return x if x[0, 0].item() else -x", "_local_scalar_dense"),
-        ("x.numpy()\nreturn x", "python.numpy"),
     ],
 )
 def test_candidates_without_a_program(sandbox: Sandbox, body: str, why: str) -> None:
