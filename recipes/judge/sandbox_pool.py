@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 import queue
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.managers import BaseManager
 from threading import Thread
 from typing import Any
 
 from kernelquarry.pipeline.runtime.boundary import Record, run_guarded
+from kernelquarry.pipeline.runtime.processes import end_with_parent
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxError, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Outcome
 
@@ -73,7 +73,7 @@ class SandboxPool:
     def _start_worker(self, settings: SandboxSettings, own_process: bool) -> SandboxWorker:
         if own_process:
             manager = _Manager(ctx=get_context("spawn"))
-            manager.start(_exit_with_parent)
+            manager.start(end_with_parent)  # also after a kill, so that no guest outlives this process
             self._stack.callback(manager.shutdown)
             worker: SandboxWorker = manager.SandboxWorker(settings)  # type: ignore[attr-defined]
         else:
@@ -109,15 +109,3 @@ def _run(record: Record, worker: SandboxWorker, work: Callable[..., Outcome[Any]
 def _close(worker: SandboxWorker) -> None:
     with suppress(EOFError, ConnectionError):  # its process has died, and its guests with it
         worker.close()
-
-
-def _exit_with_parent() -> None:
-    """Initialise a worker's process: exit when the parent exits, even by a kill, so that no guest outlives it."""
-    parent = parent_process()
-    assert parent is not None
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    Thread(target=wait, daemon=True).start()
