@@ -41,6 +41,7 @@ from kernelquarry.transforms.verify.answer import (
     judge_construction,
     judge_given,
     judge_source,
+    judge_values,
 )
 from kernelquarry.transforms.verify.source_constants import integers
 
@@ -287,6 +288,8 @@ class Checker:
                 return CheckVerdict(Status.UNJUDGED, evidence=f"{found}; {too_large}")
             problem, task = kept, _task(kept, self._settings.mixed)
             judgement = judge_code(kernel, task, sandbox, _SETTINGS)
+        if judgement.passes and problem.values:
+            judgement = judge_values(judgement, task, problem.values, problem.strided, sandbox, _SETTINGS)
         above = _numbers_between(kernel, problem) if judgement.passes else ()
         larger = self._at_larger_sizes(module, sizes, above) if above else None
         if larger is not None:
@@ -406,7 +409,7 @@ def _task(problem: Problem, mixed: bool) -> Task:
 def _verdict(judgement: Judgement, task: Task, problem: Problem, larger: Problem | None) -> CheckVerdict:
     sizes = tuple(dict.fromkeys(map(shapes_of, problem.workloads)))
     given = shapes_of(problem.given) if problem.given else ()
-    notes = [f"{problem.structure} as given, and not in the trials"] if problem.structure else []
+    notes = [f"{problem.structure} as given, and in one call alone"] if problem.structure else []
     if given not in sizes:  # also if it is unknown, since it could not be made
         notes.append("get_inputs() is too large to check here: smaller sizes were checked")
     if problem.given_init_args not in ("", problem.init_args):

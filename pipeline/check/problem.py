@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
@@ -13,6 +13,7 @@ from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
     ProblemRequest,
     SizeLimits,
 )
+from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import printable
 from kernelquarry.pipeline.schema.records import CallShape, StateSpec, TensorSpec, Workload
 
@@ -42,6 +43,8 @@ class Problem:
     given_init_args: str
     given_shapes: tuple[CallShape, ...]  # that the calls in it give; () if unknown
     structure: str  # of the inputs' values, which draws lack; "" if none was found
+    values: Tensors = field(compare=False)  # the inputs of the first workload; {} if they are complex
+    strided: bool  # one of them is not contiguous
 
 
 def read_problem(
@@ -60,10 +63,10 @@ def read_problem(
         raise UnfitProblem(_ENDS[report.status].format(limits=guest, error=_line(report.error)))
     if reply.failure:
         raise UnfitProblem(_line(reply.failure))
-    return _problem(reply)
+    return _problem(reply, report.tensors)
 
 
-def _problem(reply: ProblemReply) -> Problem:
+def _problem(reply: ProblemReply, values: Tensors) -> Problem:
     return Problem(
         code=reply.code,
         init_args=reply.init_args,
@@ -77,6 +80,8 @@ def _problem(reply: ProblemReply) -> Problem:
         given_init_args=reply.given_init_args,
         given_shapes=tuple(CallShape(each.call, each.shape, each.dtype) for each in reply.given_shapes),
         structure=reply.structure,
+        values=values,
+        strided=reply.strided,
     )
 
 

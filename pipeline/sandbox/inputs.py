@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ _Divide = Callable[["_Stream", _Shape, int], tuple[int, Array, Array]]
 
 _SUMMANDS = 12  # uniform numbers whose sum is one normal number: standard deviation 1, largest value 6
 _GRADIENTS = 4093
+_VARIANCE = re.compile(r"var|std|sigma|count|total|size")  # buffers that no training makes negative
 _LEAST_STD = 0.02  # of redrawn weights: with a smaller one, a kernel's errors would hide in the rest of the result
 
 
@@ -68,17 +70,20 @@ def draw_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
     return {name: tensor for name, tensor in drawn.items() if tensor.numel()}
 
 
-def draw_far_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
+def draw_far_state(state: tuple[StateSpec, ...], seed: int, flipped: bool = False) -> Tensors:
     """Draw a state as `draw_state` does, further away from the values that constructors and trainings begin with.
 
     Half of the parameters have the other sign, and some are 0, 1 or eight times as large. Buffers that are never
     negative are up to 64 times as small or 16 times as large; other buffers are four times as large. Counters of
     batches are 1000.
+
+    If `flipped`, buffers have either sign, but for variances, and the first number of each parameter is eight times as
+    large with its own sign, as that of a scale that is a single number.
     """
     drawn = draw_state(state, seed)
     for spec in state:
         if spec.name in drawn:
-            drawn[spec.name] = _far(spec, drawn[spec.name], _Stream(seed, f"far {spec.name}"))
+            drawn[spec.name] = _far(spec, drawn[spec.name], _Stream(seed, f"far {spec.name}"), flipped)
         elif spec.name.endswith("num_batches_tracked"):
             drawn[spec.name] = torch.full(spec.shape, 1000, dtype=getattr(torch, spec.dtype))
     return drawn
@@ -89,13 +94,15 @@ def is_redrawn(spec: StateSpec) -> bool:
     return (math.prod(spec.shape) > 0 and _is_free(spec)) or spec.name.endswith("num_batches_tracked")
 
 
-def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream) -> torch.Tensor:
+def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream, flipped: bool) -> torch.Tensor:
     values, size = drawn.double().reshape(-1).numpy(), drawn.numel()
     if spec.kind != "parameter":
         values = values * (2.0 ** (stream.integers(size, 11) - 6) if spec.minimum >= 0 else 4.0)
+        if flipped and not _VARIANCE.search(spec.name):
+            values = values * (1 - 2 * stream.integers(size, 2))
         return _tensor(values, spec.shape, spec.dtype)
     signs, kind = 1 - 2 * stream.integers(size, 2), stream.integers(size, 16)
-    signs[0] = -1  # so that a single parameter changes its sign
+    signs[0], kind[0] = (1, 2) if flipped else (-1, kind[0])  # so that a single parameter changes its sign or size
     values = values * signs
     values = np.select([kind == 0, kind == 1, kind == 2], [0.0 * values, 0.0 * values + 1, 8 * values], values)
     return _tensor(values, spec.shape, spec.dtype)
@@ -200,7 +207,7 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
     return _in_slices(stream.normal(size) * stream.integers(size, 2), shape, (1.0, 0.0))
 
 
-KINDS = 10  # of rows in the distribution "assorted"
+KINDS = 13  # of rows in the distribution "assorted"
 _ASCENDING = 7  # number of that kind
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
 _BEYOND = 32
@@ -234,12 +241,13 @@ def _in_columns(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array,
 
 
 def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = _over_and_over) -> Array:
-    """Rows of ten kinds in turn; parts of all values where there are few rows.
+    """Rows of thirteen kinds in turn; parts of all values where there are few rows.
 
     The kinds: equal values; whole numbers; numbers from 0 to 1; numbers of one sign and size; all far below 0; large;
-    tiny; ascending, the last beyond all others; zeros in the first third; zeros in the last third. The scales of the
-    large, tiny and far kinds are drawn. If `parts` inputs are multiplied with each other, large and far scales are the
-    `parts`-th root of their usual value.
+    tiny; ascending, the last beyond all others; zeros in the first third; zeros in the last third; zeros but for one
+    number; one positive number among negative ones; a number and its negative in turn. The scales of the large, tiny
+    and far kinds are drawn. If `parts` inputs are multiplied with each other, large and far scales are the `parts`-th
+    root of their usual value.
     """
     size = math.prod(shape)
     number, part, kinds = divide(stream, shape, KINDS)
@@ -251,7 +259,11 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
     first = np.flatnonzero(np.diff(part, prepend=-1))  # value of each run of values of one part
     length = np.diff(first, append=size)
     run = np.repeat(np.arange(len(first)), length)
-    third = 3 * (np.arange(size) - first[run]) // length[run] if size else part
+    place, third, is_one = part, part, part > 0
+    if size:
+        place = np.arange(size) - first[run]
+        third = 3 * place // length[run]
+        is_one = place == (stream.integers(len(first), 1 << 20) % length)[run]
     ascending, chosen = values.copy(), np.flatnonzero(kinds == _ASCENDING)
     ascending[chosen] = values[chosen][np.lexsort((values[chosen], run[chosen]))]
     ascending[first + length - 1] *= _BEYOND
@@ -266,6 +278,9 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
         ascending,
         np.where(third == 0, 0.0, values),
         np.where(third == 2, 0.0, values),
+        np.where(is_one, 1 + np.abs(values), 0.0),
+        np.where(is_one, np.abs(values), -np.abs(values)),
+        alike[part] * (1 - 2 * (place % 2)),
     )
     return np.choose(kinds, kinds_of_values)
 
@@ -288,11 +303,13 @@ def _masked(stream: _Stream, shape: _Shape) -> Array:
 
 
 def _padded(stream: _Stream, shape: _Shape, values: Array) -> Array:
-    """Rows of three kinds in turn: drawn; False up to a place, as left padding makes it; True up to it, as right."""
+    """Rows of four kinds in turn: drawn; False up to a place, as left padding makes it; True up to it, as right; False
+    over the middle half, as between two documents."""
     size, width = math.prod(shape), shape[-1] if shape else 1
     column, row = np.arange(size) % width, np.arange(size) // max(1, width)
     place = 1 + int(stream.integers(1, max(1, width - 1))[0])
-    return np.choose(row % 3, (values, column >= place, column < place))
+    is_outer = (4 * column < width) | (4 * column >= 3 * width)
+    return np.choose(row % 4, (values, column >= place, column < place, is_outer))
 
 
 def _small(stream: _Stream, shape: _Shape) -> Array:

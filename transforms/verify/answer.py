@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from types import MappingProxyType
 
 from kernelquarry.filters.language.parsed_source import launched_kernels
 from kernelquarry.filters.language.unused import close_gaps, without_unused
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
+from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, CounterExample, Purity, Verdict
@@ -159,14 +161,39 @@ def judge_construction(judgement: Judgement, other: Task, sandbox: Sandbox, sett
 
     It stays as it is if that call decides nothing, or takes too long.
     """
+    where = f"constructed with {other.init_args}"
+    return _after_call(judgement, other, where, sandbox, settings)
+
+
+def judge_values(
+    judgement: Judgement, original: Task, values: Tensors, strided: bool, sandbox: Sandbox, settings: VerifySettings
+) -> Judgement:
+    """The judgement on a verified source after a call with the inputs of the file itself, `values`.
+
+    Args:
+        strided: the inputs are not contiguous there; the call gets such, too.
+    """
+    return _after_call(judgement, original, "on the values of get_inputs()", sandbox, settings, values, strided)
+
+
+def _after_call(
+    judgement: Judgement,
+    other: Task,
+    where: str,
+    sandbox: Sandbox,
+    settings: VerifySettings,
+    inputs: Tensors = MappingProxyType({}),
+    strided: bool = False,
+) -> Judgement:
+    """The judgement after one call of the first workload of `other`; the same if that decides nothing."""
     task = _answered(without_unused(judgement.code, other.init_args).code, other, judgement.purity)
     try:
-        call = Call.of(task, task.workloads[0], task.first_seed, "normal")
-        run = check_call(call, sandbox, settings)
+        call = Call.of(task, task.workloads[0], task.first_seed, "shifted_strided" if strided else "normal")
+        run = check_call(call, sandbox, settings, inputs)
     except Rejected as rejected:
         if rejected.reason in _UNDECIDED:
             return judgement
-        evidence = f"constructed with {other.init_args}: {rejected.found}"
+        evidence = f"{where}: {rejected.found}"
         return replace(judgement, verdict=None, reason=rejected.reason, evidence=evidence, published="", narrowed=())
     return replace(judgement, planners=(*judgement.planners, *_planners(judgement, call, run)))
 

@@ -27,7 +27,7 @@ from kernelquarry.transforms.workloads.resize import (
 )
 
 from .source_constants import SourceConstants
-from .task import FAR, Task
+from .task import FAR, FLIPPED, Task
 
 _AT_CONSTANTS = 2  # calls at sizes that the sources name
 # Modules whose inputs may hold -inf or labels that stand for none: others give NaN, and kernels need not agree.
@@ -62,14 +62,14 @@ def further_calls(task: Task) -> list[FurtherCall]:
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
     | all the same power of two | runs of -inf, labels to be ignored; without a mask, every kind along rows |
-    | each free size drawn beyond a thousand | every kind along columns |
+    | each free size drawn beyond a thousand | every kind along columns; normal |
     | each free size above 65,536, the others 2 | every kind along rows |
     | more elements than a constant of the sources | normal |
     """
     first = task.workloads[0]
     calls = [FurtherCall(first)]
     if not task.training and any(map(is_redrawn, task.state)):
-        calls += [FurtherCall(first, weights=CONSTRUCTOR), FurtherCall(first, weights=FAR)]
+        calls += [FurtherCall(first, weights=weights) for weights in (CONSTRUCTOR, FAR, FLIPPED)]
     shapes = [(spec.shape, spec.dtype, spec.low, spec.high) for spec in first.tensors]
     if len(set(shapes)) < len(shapes):
         calls.append(FurtherCall(first, one_tensor=True, perturbations=("alike",)))
@@ -102,6 +102,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     for size, call in few_rows.items():
         other = FurtherCall(more_rows[size], "columns") if size in more_rows else None
         yield FurtherCall(call, "columns", otherwise=other)
+        yield FurtherCall(more_rows.get(size, call))
     for call in crowded(own):
         yield FurtherCall(call, "assorted")
     for call in exceed_numel(own, constants, _AT_CONSTANTS):

@@ -22,7 +22,7 @@ from .further_calls import FurtherCall, further_calls
 from .interpreting import fails, run_specs
 from .plan import PlannedCall
 from .reference_run import Reference
-from .task import FAR, Call, PlannedTrial, Task, VerifySettings, draw, shapes_of
+from .task import FAR, FLIPPED, Call, PlannedTrial, Task, VerifySettings, draw, shapes_of
 
 _FIRST_SEED = 128  # of the calls at other sizes, among the 256 seeds of a task
 _MAX_CONFIGURATIONS = 64
@@ -31,7 +31,11 @@ _UNIT = 64
 _MOST_TUNED = 1 << 17  # elements of a call that each configuration runs
 _REFERENCE_S = _CALL_S = 0.5  # CPU seconds of one call at other sizes: of the reference once, of the candidate
 _BUDGET_S = 2.0  # CPU seconds of the candidate for all of them
-_SETS = {CONSTRUCTOR: "as its constructor makes them", FAR: "far from its constructor's"}
+_SETS = {
+    CONSTRUCTOR: "as its constructor makes them",
+    FAR: "far from its constructor's",
+    FLIPPED: "far from its constructor's, with other signs",
+}
 
 
 @dataclass(frozen=True, slots=True)

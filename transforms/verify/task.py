@@ -47,6 +47,7 @@ _LONG_SUM = 1024  # terms
 _MIN_NUDGE = 4  # units in the last place
 _SEED_BITS = 8  # low bits of a seed, which number the trials of a task; the other bits are the same in all of them
 FAR = "far"  # the set of weights that are far from those of constructors and trainings
+FLIPPED = "flipped"  # the same with other signs
 _IGNORED = re.compile(r"\bignore_index\s*(?::\s*int\s*)?=\s*(-?\d+)")  # a label that stands for none
 # Distributions on which a reference may raise.
 _REFUSABLE = ("shifted_strided", "special", "sparse", *KINDS_OF_VALUES, NAMED)
@@ -301,8 +302,9 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
     for key in range(STATE_SETS):
         drawn = draw_state(task.state, STATE_SETS * first + key)
         tensors |= {f"state.{key}.{name}": value for name, value in drawn.items()}
-    if any(trial.weights == FAR for trial in trials):
-        tensors |= {f"state.{FAR}.{name}": value for name, value in draw_far_state(task.state, task.first_seed).items()}
+    for weights in {FAR, FLIPPED}.intersection(trial.weights for trial in trials):
+        far = draw_far_state(task.state, task.first_seed, flipped=weights == FLIPPED)
+        tensors |= {f"state.{weights}.{name}": value for name, value in far.items()}
     return tensors
 
 

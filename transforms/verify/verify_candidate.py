@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Verdict, Verified
@@ -69,12 +71,18 @@ def _verified(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, sett
     return verification
 
 
-def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> CandidateRun:
-    """Run the candidate on one call. Raises: Rejected: it fails, or the reference decides nothing on this call."""
+def check_call(
+    call: Call, sandbox: Sandbox, settings: VerifySettings, inputs: Tensors = MappingProxyType({})
+) -> CandidateRun:
+    """Run the candidate on one call. Raises: Rejected: it fails, or the reference decides nothing on this call.
+
+    Args:
+        inputs: tensors in place of those that are drawn, by their keys.
+    """
     task, trials = call.task, (call.trial,)
     validate_task(task, trials)
     try:
-        reference = Reference(task, trials, draw(task, trials), sandbox, settings)
+        reference = Reference(task, trials, draw(task, trials) | inputs, sandbox, settings)
         reference.check_decided()
         run = run_candidate(reference, sandbox, settings)
     except InputRejected as rejected:

@@ -19,6 +19,7 @@ _LONG = 1031  # a prime above 1024, the largest block of most kernels
 _IMAGE = 4  # number of axes of a batch of images
 _MOST_DRAWN = 1 << 16  # elements of all tensors of a call at drawn sizes
 _LONGEST = 1 << 14
+_MOST_LONG = 1 << 19  # elements of all tensors of a call at a long size, where the other sizes are not free
 _PROGRAMS = (1 << 16) + 1  # more than a cap on programs, and than a grid's second and third axis have
 _MOST_PROGRAMS = 9 << 15  # elements of all tensors of a call with so many programs
 _MOST = 1 << 17  # elements of all tensors of an enlarged call; interpreting more takes long
@@ -88,7 +89,7 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
 
 
 def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | None = None) -> dict[Size, Workload]:
-    """For each free size, a call in which it is over a thousand.
+    """For each free size, a call in which it is over a thousand, or several times as large as in the workloads.
 
     The other sizes have their smallest value above 1, capped by `most`.
 
@@ -102,7 +103,15 @@ def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | No
             lengths = range(_LONG, _LONGEST)
             longest = _LONG - 1 + bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}))
             calls[size] = resized(workloads, setting | {size: _between(_LONG, longest, share)})
+        elif 2 * max(size) < (longest := _longest(workloads, setting, size)):
+            calls[size] = resized(workloads, setting | {size: _between(longest * 3 // 4, longest, share)})
     return calls
+
+
+def _longest(workloads: Sequence[Workload], setting: Mapping[Size, int], size: Size) -> int:
+    """The largest value of a size, up to twice `_LONG`, with which a call has at most `_MOST_LONG` elements."""
+    lengths = range(1, 2 * _LONG)
+    return bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}, _MOST_LONG))
 
 
 def crowded(workloads: Sequence[Workload]) -> list[Workload]:
@@ -160,7 +169,7 @@ def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int,
     least = _least(free)
     shortest = {size: min(n, few) for size, n in least.items()}
     left = [(size, n) for n in numbers for size in free if n not in size]
-    left = [(size, n) for size, n in left if _fits(workloads, shortest | {size: n})]
+    left = [(size, n) for size, n in left if _fits(workloads, shortest | {size: n}, 1 << 18)]
     while left and len(calls) < most:
         first, n = left[0]
         setting = (least if _fits(workloads, least | {first: n}) else shortest) | {first: n}
@@ -216,8 +225,8 @@ def _between(least: int, most: int, share: float) -> int:
     return int(least * (most / least) ** share)
 
 
-def _fits(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> bool:
-    return count_elements(resized(workloads, setting)) <= _MOST_DRAWN
+def _fits(workloads: Sequence[Workload], setting: Mapping[Size, int], most: int = _MOST_DRAWN) -> bool:
+    return count_elements(resized(workloads, setting)) <= most
 
 
 def wide(workloads: Sequence[Workload], elements: int = _WIDE) -> Workload | None:

@@ -58,7 +58,7 @@ class ProblemShape:
 
 @dataclass(frozen=True, slots=True)
 class ProblemReply:
-    """Without a `failure`, all other fields are set."""
+    """Without a `failure`, all other fields are set. The reply's tensors are the inputs of the first call."""
 
     failure: str = ""  # why the problem cannot be used
     code: str = ""  # the source, with smaller sizes if the given ones exceed the limits
@@ -70,6 +70,7 @@ class ProblemReply:
     given_init_args: str = ""  # Python source of a list; "" if unknown
     given_shapes: tuple[ProblemShape, ...] = ()  # that its calls give; () if unknown
     structure: str = ""  # of an input's values, which other draws lack: "input 0 is 50 % zeros"
+    strided: bool = False  # an input of the first call is not contiguous
 
 
 DESCRIBE_PROBLEM = GuestKind(

@@ -42,7 +42,8 @@ _SLOW_S = 1.0  # CPU time of a forward, above which sizes shrink further
 _ROUNDS = 4
 _LOOPED = (12, 24)  # most sizes of two problems that are compared
 _ZEROS = 0.2  # share of zeros that draws of a dense input lack
-_SYMMETRIC = 16  # smallest symmetric matrix that is no chance
+_LEAST = 16  # elements of an input whose structure is no chance
+_HALVES = (torch.tril, torch.triu)
 
 
 class _Unfit(Exception):
@@ -54,12 +55,12 @@ def run(request: ProblemRequest, tensors: dict[str, Tensor]) -> tuple[ProblemRep
     torch.set_num_threads(1)
     with fake_cuda.pretend():
         try:
-            return _describe(request), {}
+            return _describe(request)
         except _Unfit as unfit:
             return ProblemReply(failure=str(unfit)), {}
 
 
-def _describe(request: ProblemRequest) -> ProblemReply:
+def _describe(request: ProblemRequest) -> tuple[ProblemReply, dict[str, Tensor]]:
     code, limits = request.code, request.limits
     if limits is None:
         problem, calls, operators = _Problem(code), list[_Problem](), set[str]()
@@ -81,7 +82,9 @@ def _describe(request: ProblemRequest) -> ProblemReply:
         shapes = given.made_shapes() if given and is_cheap and more else ()
     described = tuple(call.described(problem.needs_unit) for call in (problem, *calls))
     initial = _Problem(problem.code) if problem.is_stateful else problem
-    return ProblemReply(
+    has_values = limits is not None and not any(value.is_complex() for value in problem.tensors)
+    values = {f"input.0.{i}": value.clone().contiguous() for i, value in enumerate(problem.tensors) if has_values}
+    reply = ProblemReply(
         code=problem.code,
         init_args=problem.init_args,
         calls=described,
@@ -91,7 +94,9 @@ def _describe(request: ProblemRequest) -> ProblemReply:
         given_init_args=given.init_args if given else "",
         given_shapes=shapes,
         structure=_structure(problem.tensors),
+        strided=not all(value.is_contiguous() for value in problem.tensors),
     )
+    return reply, values
 
 
 def _as_given(code: str, outlined: _Problem | None, limits: SizeLimits) -> _Problem:
@@ -481,11 +486,22 @@ def _entry(facts: dict[str, Any]) -> ProblemState:
 def _structure(tensors: Sequence[Tensor]) -> str:
     """A structure of an input's values that draws of a dense input lack; "" if none was found."""
     for index, value in enumerate(tensors):
-        if not value.is_floating_point() or value.numel() < _SYMMETRIC:
-            continue
-        if (zeros := float((value == 0).double().mean())) >= _ZEROS:
-            return f"input {index} is {zeros:.0%} zeros"
-        square = value.dim() == 2 and value.shape[0] == value.shape[1] >= _SYMMETRIC
-        if square and torch.equal(value, value.mT):
-            return f"input {index} is symmetric"
+        if value.numel() >= _LEAST and (found := _structure_of(value)):
+            return f"input {index} {found}"
+    return ""
+
+
+def _structure_of(value: Tensor) -> str:
+    if value.is_floating_point() and (zeros := float((value == 0).double().mean())) >= _ZEROS:
+        return f"is {zeros:.0%} zeros"
+    if value.dim() == 2 and value.shape[0] == value.shape[1]:
+        if value.dtype != torch.bool and torch.equal(value, value.mT):
+            return "is symmetric"
+        if value.dtype == torch.bool and not value.all() and any(torch.equal(value, part(value)) for part in _HALVES):
+            return "is triangular"
+    if value.dim() == 1 and value.dtype != torch.bool and not value.is_complex():
+        if (value[1:] >= value[:-1]).all() and value[0] < value[-1]:
+            return "is sorted"
+        if not value.is_floating_point() and len(value.unique()) == len(value):
+            return "has no number twice"
     return ""
