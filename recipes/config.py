@@ -30,7 +30,8 @@ class ModelSection(_Section):
     name: str  # Hub id, folder, GGUF file or folder with one, or "package:NAME" of a package with one
     context: Positive  # tokens of a row, prompt and answer; longer rows are left out and counted
     chat: str = ""  # file of `generate/chat/` that replaces the model's chat template; "" keeps it
-    dtype: Literal["float32", "bfloat16"] = "bfloat16"  # of the computation; weights are float32
+    # Of the computation; weights are float32. auto: bfloat16 where the device has instructions for it.
+    dtype: Literal["float32", "bfloat16", "auto"] = "bfloat16"
     # varlen: torch's flash attention for packed rows; sdpa computes all pairs of tokens of all packed rows
     attention: Literal["sdpa", "varlen", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
 

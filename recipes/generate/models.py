@@ -141,6 +141,16 @@ def load_model(path: str, base: str = "", **options: Any) -> Any:
         raise UserError(f"{path}: no model: {_first_line(error)}") from None
 
 
+def fast_dtype() -> Any:
+    """bfloat16 where the GPU, or without one the processor, has instructions for it; else float32."""
+    import torch
+
+    if torch.cuda.is_available():
+        return torch.bfloat16
+    has = torch.cpu.get_capabilities()
+    return torch.bfloat16 if has.get("avx512_bf16") or has.get("amx_bf16") else torch.float32
+
+
 def end_tokens(config: Any) -> list[int]:
     """Ids of the tokens that end an answer, from a generation config."""
     return config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]

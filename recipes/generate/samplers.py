@@ -18,7 +18,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.provenance import TermsClass
 from kernelquarry.recipes.config import EvaluationSection
 
-from .models import load_model, load_tokenizer, resolve
+from .models import fast_dtype, load_model, load_tokenizer, resolve
 
 _IN_FLIGHT = 16  # requests at an endpoint
 _TIMEOUT_S = 600.0
@@ -78,11 +78,7 @@ class LocalModel:
 
     @functools.cached_property
     def _model(self) -> Any:
-        import torch
-
-        # Without its own instructions, arithmetic in bfloat16 is several times slower on a CPU.
-        dtype = torch.bfloat16 if self._device.type == "cuda" else torch.float32
-        return load_model(self._path, self._base, dtype=dtype).to(self._device).eval()
+        return load_model(self._path, self._base, dtype=fast_dtype()).to(self._device).eval()
 
     def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
         import torch

@@ -13,7 +13,7 @@ from typing import Any
 
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.recipes.config import ModelSection, OptimiserSection, Recipe
-from kernelquarry.recipes.generate.models import load_model, load_tokenizer, resolve
+from kernelquarry.recipes.generate.models import fast_dtype, load_model, load_tokenizer, resolve
 
 from .curves import write_curves
 from .run_directory import claim, is_finished, last_checkpoint, save_model
@@ -74,7 +74,7 @@ def train_stage(
     tokenizer = load_tokenizer(path, model_section.chat)
     with advise_on_memory(name):
         # Trained weights are float32, since bfloat16 would lose small steps; the trainer computes in `model.dtype`.
-        dtype = torch.float32 if section.lora is None else getattr(torch, model_section.dtype)
+        dtype = torch.float32 if section.lora is None else _dtype(model_section)
         model = load_model(path, dtype=dtype, attn_implementation=model_section.attention, use_cache=False)
         if section.compile:
             compile_layers(model)
@@ -120,8 +120,8 @@ def trainer_arguments(section: OptimiserSection, model: ModelSection, stage: Pat
         "warmup_steps": section.warmup,  # below 1, a share of the steps
         "weight_decay": section.weight_decay,
         "max_grad_norm": section.clip,
-        "bf16": model.dtype == "bfloat16",
-        "tf32": True if cuda and model.dtype == "float32" else None,  # torch 2.10 cannot compile with it
+        "bf16": _dtype(model) == torch.bfloat16,
+        "tf32": True if cuda and _dtype(model) == torch.float32 else None,  # torch 2.10 cannot compile with it
         "use_cpu": not cuda,
         "gradient_checkpointing": section.gradient_checkpointing,
         "use_liger_kernel": section.liger and cuda and importlib.util.find_spec("liger_kernel") is not None,
@@ -135,6 +135,13 @@ def trainer_arguments(section: OptimiserSection, model: ModelSection, stage: Pat
         "seed": section.seed,
         "disable_tqdm": None,
     }
+
+
+def _dtype(model: ModelSection) -> Any:
+    """The dtype of the computation."""
+    import torch
+
+    return fast_dtype() if model.dtype == "auto" else getattr(torch, model.dtype)
 
 
 def compile_layers(model: Any) -> None:

@@ -11,7 +11,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.recipes.generate.models import load_model, load_tokenizer, resolve
+from kernelquarry.recipes.generate.models import fast_dtype, load_model, load_tokenizer, resolve
 
 
 def write_gguf(path: Path, model: Path) -> None:
@@ -121,3 +121,15 @@ def test_a_model_uses_all_cores(tiny_model: Path) -> None:
     torch.set_num_threads(1)  # as the sandbox's judge does when it is imported
     load_model(str(tiny_model))
     assert torch.get_num_threads() == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("has", "dtype"),
+    [({"avx512_bf16": True}, torch.bfloat16), ({"amx_bf16": True}, torch.bfloat16), ({"avx2": True}, torch.float32)],
+)
+def test_bfloat16_is_for_processors_with_instructions_for_it(
+    has: dict[str, bool], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: has)
+    assert fast_dtype() == dtype
