@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from factories import make_pair
 
-from kernelquarry.pipeline.dataset.chat_rows import module_prompt
+from kernelquarry.pipeline.dataset.chat_rows import module_prompt, pair_prompt
 from kernelquarry.pipeline.dataset.shards import write_rows
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
@@ -131,13 +131,26 @@ def test_composed_modules_are_left_out_of_evaluations(pairs: list[Pair]) -> None
 
 
 def test_the_loss_covers_only_the_answer(pairs: list[Pair], tiny_model: Path) -> None:
-    for chat in ("chatml.jinja", "turns.jinja"):
+    for chat in ("chatml.jinja", "turns.jinja", "brief.jinja"):
         tokenizer = tokenizer_at(tiny_model, chat)
         encoded = tokenizer.apply_chat_template(  # type: ignore[attr-defined]
             chat_of(pairs[0]), return_dict=True, return_assistant_tokens_mask=True
         )
         learnt = [t for t, mask in zip(encoded["input_ids"], encoded["assistant_masks"], strict=True) if mask]
         assert tokenizer.decode(learnt) == chat_of(pairs[0])[2]["content"] + "<|im_end|>"  # type: ignore[attr-defined]
+
+
+def test_the_brief_template_leaves_out_the_rules(pairs: list[Pair], tiny_model: Path) -> None:
+    texts = [
+        tokenizer_at(tiny_model, chat).apply_chat_template(  # type: ignore[attr-defined]
+            pair_prompt(pairs[0]), tokenize=False, add_generation_prompt=True
+        )
+        for chat in ("chatml.jinja", "brief.jinja")
+    ]
+    rules = ("You write Triton kernels", "Answer with one file", "`ModelNew`")
+    assert [[rule in text for rule in rules] for text in texts] == [[True] * 3, [False] * 3]
+    request, sizes = pairs[0].python_code.strip(), texts[0].rpartition("`@triton.jit`, for ")[2]
+    assert all(request in text and text.endswith(sizes) for text in texts)
 
 
 @pytest.mark.parametrize("folder", ["nothing", "empty"])
