@@ -2,7 +2,7 @@
 
     modules    mined modules, as many of each number of operators as there are
     slices     pieces cut from modules, likewise
-    easy       both, of at most two operators in one kernel
+    easy       both, of at most two operators in one kernel of about 500 tokens
 
 A rule of hashes decides, so that the same dataset gives the same set, and a larger one keeps most of it.
 """
@@ -21,7 +21,7 @@ from kernelquarry.recipes.config import PhaseSection
 from kernelquarry.recipes.train.schedule import is_within, kind_of
 
 PROBLEMS = 300
-EASY = PhaseSection(epochs=1, operators=2, kernels=1)
+EASY = PhaseSection(epochs=1, operators=2, kernels=1, tokens=500)
 _LONGEST = 8000  # characters of a module: a longer one leaves no room for its answer
 _STRATA = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 1 << 30))  # calls of operators in one forward
 UNSEEN_OPERATOR = "an operator unseen in training"

@@ -64,8 +64,10 @@ def test_other_kinds_splits_and_kernels_of_a_module_are_left_out(pairs: list[Pai
     every = [*plain, *train, *again, *long, *pieces]
     assert held_out(every, "modules") == plain
     assert held_out(every, "slices") == pieces
-    easy = [replace(pair, measures=Measures(operators=2, kernels=1)) for pair in (plain[0], pieces[0])]
-    hard = [replace(plain[1], measures=Measures(operators=2, kernels=2)), plain[2]]
+    simple = Measures(operators=2, kernels=1, tokens=500)
+    easy = [replace(pair, measures=simple) for pair in (plain[0], pieces[0])]
+    harder = replace(simple, kernels=2), replace(simple, tokens=501)
+    hard = [*(replace(pair, measures=each) for pair, each in zip(plain[1:], harder, strict=False)), plain[3]]
     assert {pair.python_code for pair in held_out([*easy, *hard], "easy")} == {pair.python_code for pair in easy}
     with pytest.raises(UserError, match="has no slices rows"):
         held_out(plain, "slices")
