@@ -36,6 +36,7 @@ from kernelquarry.pipeline.schema.records import (
 from kernelquarry.transforms.time import time as time_pair
 from kernelquarry.transforms.verify import Task, VerifySettings
 from kernelquarry.transforms.verify.answer import (
+    ON_GIVEN,
     Judgement,
     judge_code,
     judge_construction,
@@ -473,7 +474,7 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
         return replace(verdict, status=Status.UNJUDGED, evidence=evidence, sizes=())
     if reason in _OF_MODULE:
         return replace(verdict, status=Status.UNJUDGED, evidence=f"the module decides nothing: {evidence}")
-    if reason in _OF_VALUES and problem.structure:
+    if reason in _OF_VALUES and problem.structure and not evidence.startswith(ON_GIVEN):
         cause = f"{problem.structure}, which the kernel may rely on and the trials lack ({evidence})"
         return replace(verdict, status=Status.UNJUDGED, evidence=cause)
     example = next(iter(judgement.counter_examples), None)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from types import MappingProxyType
 
 from kernelquarry.filters.language.parsed_source import launched_kernels
 from kernelquarry.filters.language.unused import close_gaps, without_unused
@@ -29,6 +28,8 @@ from .read_source import source_rejection
 from .running import CandidateRun
 from .task import Call, Task, VerifySettings
 from .verify_candidate import check_call, verify_task
+
+ON_GIVEN = "on the values of get_inputs()"  # start of the evidence of `judge_values`
 
 
 class Step(IntEnum):
@@ -173,7 +174,7 @@ def judge_values(
     Args:
         strided: the inputs are not contiguous there; the call gets such, too.
     """
-    return _after_call(judgement, original, "on the values of get_inputs()", sandbox, settings, values, strided)
+    return _after_call(judgement, original, ON_GIVEN, sandbox, settings, values, strided)
 
 
 def _after_call(
@@ -182,7 +183,7 @@ def _after_call(
     where: str,
     sandbox: Sandbox,
     settings: VerifySettings,
-    inputs: Tensors = MappingProxyType({}),
+    inputs: Tensors | None = None,
     strided: bool = False,
 ) -> Judgement:
     """The judgement after one call of the first workload of `other`; the same if that decides nothing."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.protocol import Tensors
@@ -71,9 +70,7 @@ def _verified(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, sett
     return verification
 
 
-def check_call(
-    call: Call, sandbox: Sandbox, settings: VerifySettings, inputs: Tensors = MappingProxyType({})
-) -> CandidateRun:
+def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings, inputs: Tensors | None = None) -> CandidateRun:
     """Run the candidate on one call. Raises: Rejected: it fails, or the reference decides nothing on this call.
 
     Args:
@@ -82,7 +79,7 @@ def check_call(
     task, trials = call.task, (call.trial,)
     validate_task(task, trials)
     try:
-        reference = Reference(task, trials, draw(task, trials) | inputs, sandbox, settings)
+        reference = Reference(task, trials, draw(task, trials) | (inputs or {}), sandbox, settings)
         reference.check_decided()
         run = run_candidate(reference, sandbox, settings)
     except InputRejected as rejected:

@@ -108,7 +108,7 @@ def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | No
     return calls
 
 
-def _longest(workloads: Sequence[Workload], setting: Mapping[Size, int], size: Size) -> int:
+def _longest(workloads: Sequence[Workload], setting: dict[Size, int], size: Size) -> int:
     """The largest value of a size, up to twice `_LONG`, with which a call has at most `_MOST_LONG` elements."""
     lengths = range(1, 2 * _LONG)
     return bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}, _MOST_LONG))
@@ -169,7 +169,7 @@ def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int,
     least = _least(free)
     shortest = {size: min(n, few) for size, n in least.items()}
     left = [(size, n) for n in numbers for size in free if n not in size]
-    left = [(size, n) for size, n in left if _fits(workloads, shortest | {size: n}, 1 << 18)]
+    left = [(size, n) for size, n in left if _fits(workloads, shortest | {size: n}, _MOST_LONG)]
     while left and len(calls) < most:
         first, n = left[0]
         setting = (least if _fits(workloads, least | {first: n}) else shortest) | {first: n}

@@ -520,6 +520,25 @@ def test_a_structure_that_draws_lack_is_named_and_no_rejection_relies_on_it(chec
     assert "% zeros as given" in checker.check(triangular, KERNEL).note
 
 
+@pytest.mark.parametrize(
+    ("get_inputs", "forward"),
+    [
+        ("return [torch.randn(columns, rows).t()]", "torch.relu(x * self.scale)"),
+        (
+            "x = torch.randn(rows, columns)\n    x[0] = -torch.inf\n    return [x]",
+            "torch.relu(torch.where(x.isinf(), 1.0, x) * self.scale)",
+        ),
+    ],
+)
+def test_the_values_and_strides_of_the_file_are_tried(checker: Checker, get_inputs: str, forward: str) -> None:
+    given = module(get_inputs=get_inputs, forward=f"return {forward}")
+    verdict = checker.check(given, KERNEL)
+    assert verdict.status is Status.REJECTED and verdict.evidence.startswith("on the values of get_inputs()")
+    right = KERNEL.replace("    out =", "    x = x.contiguous()\n        out =")
+    right = right.replace("tl.maximum(x * scale, 0.0)", "tl.maximum(tl.where(x < -1e38, 1.0, x) * scale, 0.0)")
+    assert checker.check(given, right)
+
+
 # many
 
 

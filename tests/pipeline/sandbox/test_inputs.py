@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, draw_inputs, draw_state
+from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, draw_far_state, draw_inputs, draw_state
 from kernelquarry.pipeline.schema.records import StateSpec, TensorSpec, Workload
 
 
@@ -41,8 +41,8 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "small": "8410e066379a1cd9",
         "heavy_tailed": "777fa4c1f2e99c3f",
         "sparse": "755307e135869fc6",
-        "assorted": "345283700d5bb150",
-        "columns": "e8f0071afa6e66c2",
+        "assorted": "03e20686f2f4105e",
+        "columns": "e12c89c121193cdc",
         "masked": "a4638915f06f2817",
         "special": "842d3b4ccddae91b",
     }
@@ -118,17 +118,17 @@ def test_sparse_integers_have_both_ends_of_their_range() -> None:
     assert x.min() == 3 and x.max() == 10**9 - 1
 
 
-@pytest.mark.parametrize("shape", [(40, 100), (5, 8, 100), (4000,)])
-def test_assorted_rows_are_of_ten_kinds(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("shape", [(39, 100), (3, 13, 100), (1300,)])
+def test_assorted_rows_are_of_thirteen_kinds(shape: tuple[int, ...]) -> None:
     (x,) = draw_inputs(workload(floats(*shape)), "assorted", 0)
-    rows = list(x.reshape(-1, 100)) if len(shape) > 1 else list(x.chunk(10))
+    rows = list(x.reshape(-1, 100)) if len(shape) > 1 else list(x.chunk(13))
     found = [kinds_of(row) for row in rows]
-    assert found == found[:10] * (len(rows) // 10) and set.union(*found[:10]) == KINDS.keys()
+    assert found == found[:13] * (len(rows) // 13) and set.union(*found[:13]) == KINDS.keys()
 
 
 def test_each_run_of_columns_is_of_one_kind_in_all_rows() -> None:
-    (x,) = draw_inputs(workload(floats(7, 3000)), "columns", 0)
-    found = [[kinds_of(part) for part in row.chunk(10)] for row in x]
+    (x,) = draw_inputs(workload(floats(7, 3900)), "columns", 0)
+    found = [[kinds_of(part) for part in row.chunk(13)] for row in x]
     assert found == found[:1] * 7 and set.union(*found[0]) == KINDS.keys()
 
 
@@ -146,6 +146,9 @@ KINDS: dict[str, Callable[[torch.Tensor], Any]] = {
     "tiny": lambda row: row.abs().max() < 1e-10,
     "ascending": lambda row: (row.diff() >= 0).all() and (row.diff() > 0).any(),
     "zeros first": lambda row: (row[: len(row) // 3] == 0).all() and (row[len(row) // 3 + 1 :] != 0).all(),
+    "one number": lambda row: (row != 0).sum() == 1 and row.max() > 1,
+    "one above 0": lambda row: (row > 0).sum() == 1 and (row < 0).sum() == len(row) - 1,
+    "in balance": lambda row: (row[1:] == -row[:-1]).all() and row[0] != 0,
     "zeros last": lambda row: (row[-(len(row) // 3) :] == 0).all() and (row[: len(row) // 2] != 0).all(),
 }
 
@@ -306,3 +309,15 @@ def test_a_single_value_has_no_deviation() -> None:
     spec = StateSpec("temperature", "parameter", (), "float32", 4.6, float("nan"), 4.6)
     value = draw_state((spec,), 0)["temperature"]
     assert value.shape == () and 2.3 <= value.item() < 6.9
+
+
+def test_flipped_buffers_have_either_sign_and_a_single_parameter_is_large() -> None:
+    state = (
+        StateSpec("mean", "buffer", (40,), "float32", 0.0, 0.0, 0.0),
+        StateSpec("running_var", "buffer", (40,), "float32", 1.0, 0.0, 1.0),
+        StateSpec("scale", "parameter", (), "float32", 2.0, 0.0, 2.0),
+    )
+    drawn, far = (draw_far_state(state, 0, flipped=flipped) for flipped in (True, False))
+    assert drawn["mean"].min() < 0 < drawn["mean"].max() and far["mean"].min() >= 0
+    assert drawn["running_var"].min() > 0
+    assert drawn["scale"] >= 8 and far["scale"] < 0

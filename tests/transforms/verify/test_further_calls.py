@@ -8,7 +8,7 @@ from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, MASKED
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.further_calls import FurtherCall, further_calls
-from kernelquarry.transforms.verify.task import FAR, Task
+from kernelquarry.transforms.verify.task import FAR, FLIPPED, Task
 
 
 def workload(*shapes: tuple[int, ...]) -> Workload:
@@ -34,9 +34,14 @@ def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
     assert {axis for call in long for axis in (0, 1) if shape(call)[axis] > 65_536} == {0, 1}
     assert {axis for call in long for axis in (0, 1) if 1024 < shape(call)[axis] <= 1 << 14} == {0, 1}
     for axis in (0, 1):
-        assert {call.distribution for call in long if shape(call)[axis] > 1024} == {"columns", "assorted"}
+        assert {call.distribution for call in long if shape(call)[axis] > 1024} == {"columns", "assorted", "normal"}
     assert {"normal", "small", "columns", "assorted", MASKED} == {call.distribution for call in calls}
     assert all(call.distribution in DISTRIBUTIONS for call in calls)
+
+
+def test_an_axis_beside_fixed_ones_is_long_too() -> None:
+    beside = replace(TASK, workloads=(workload((2, 64, 100)), workload((3, 64, 90))))
+    assert max(shape(call)[2] for call in further_calls(beside)) > 1024
 
 
 def test_programs_run_in_each_order_and_masked_loads_give_zeros() -> None:
@@ -46,7 +51,7 @@ def test_programs_run_in_each_order_and_masked_loads_give_zeros() -> None:
 
 def test_the_first_workload_is_called_with_other_weights() -> None:
     weights = [call.weights for call in further_calls(TASK) if call.workload == TASK.workloads[0]]
-    assert weights == ["", CONSTRUCTOR, FAR]
+    assert weights == ["", CONSTRUCTOR, FAR, FLIPPED]
     assert {call.weights for call in further_calls(replace(TASK, state=()))} == {""}
 
 
