@@ -89,7 +89,25 @@ class Source:
         return frozenset(name for name in self.kernels.keys() - named if not _returns(self.kernels[name]))
 
     def _in_backward(self, node: ast.AST) -> bool:
-        return any(isinstance(each, ast.FunctionDef) and each.name == "backward" for each in self.ancestors(node))
+        return any(each in self._of_backward for each in self.ancestors(node))
+
+    @cached_property
+    def _of_backward(self) -> frozenset[ast.AST]:
+        """Functions called `backward`, and those of the file that they alone name."""
+        functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
+        found = {node for node in functions if node.name == "backward"}
+        others = [node for node in self.tree.body if node in functions and node not in self.kernels.values()]
+        uses = {
+            node: [each for each in self.nodes if isinstance(each, ast.Name) and each.id == node.name]
+            for node in others
+        }
+        while more := {
+            node
+            for node, names in uses.items()
+            if names and node not in found and all(not found.isdisjoint(self.ancestors(name)) for name in names)
+        }:
+            found |= more
+        return frozenset(found)
 
     @cached_property
     def entry(self) -> ast.ClassDef | None:

@@ -160,7 +160,7 @@ KERNEL_DECORATORS = frozenset(("triton.jit", "triton.autotune", "triton.heuristi
 CONTEXTS = Group(
     "contexts and decorators",
     _names("staticmethod classmethod property dataclasses.dataclass torch.autograd.function.once_differentiable")
-    | _of("torch", "enable_grad inference_mode no_grad set_grad_enabled cuda.device cuda.device_of")
+    | _of("torch", "compiler.disable enable_grad inference_mode no_grad set_grad_enabled cuda.device cuda.device_of")
     | _of("torch", "amp.custom_fwd amp.custom_bwd cuda.amp.custom_fwd cuda.amp.custom_bwd"),
 )
 TOOLS = Group(
@@ -196,15 +196,15 @@ OPERATORS = Group(
         "any argmax argmin argsort asin asinh atan atan2 atanh baddbmm bilinear bitwise_and bitwise_not bitwise_or "
         "bitwise_xor bmm bucketize cat ceil cholesky clamp clamp_max clamp_min concat concatenate copysign corrcoef "
         "cos cosh count_nonzero cov cross cummax cummin cumprod cumsum deg2rad det diff digamma dist div divide dot "
-        "einsum eq erf erfc erfinv exp exp2 expm1 float_power floor floor_divide fmax fmin fmod frac gather ge geqrf "
-        "ger gt histc hstack hypot index_add index_copy index_select inner inverse isclose kthvalue ldexp le lerp "
-        "lgamma linear log10 log1p log2 log_softmax logaddexp logcumsumexp logdet logical_and logical_not logical_or "
-        "logical_xor logsumexp lt masked_fill masked_scatter masked_select matmul matrix_exp matrix_power max maximum "
-        "mean median min minimum mish mm msort mul multiply mv nan_to_num nanmean nanmedian nansum ne neg negative "
-        "nextafter nonzero norm outer pinverse polygamma pow prelu quantile rad2deg reciprocal relu remainder renorm "
-        "roll rot90 round rsqrt scatter scatter_add scatter_reduce selu sigmoid sign silu sin sinc sinh softmax "
-        "softplus sort sqrt square stack std sub subtract sum svd take_along_dim tan tanh tensordot tile topk trace "
-        "tril triu trunc unique var vstack where xlogy"
+        "einsum eq erf erfc erfinv exp exp2 expm1 flip float_power floor floor_divide fmax fmin fmod frac gather ge "
+        "geqrf ger gt histc hstack hypot index_add index_copy index_select inner inverse isclose isfinite isinf isnan "
+        "kthvalue ldexp le lerp lgamma linear log log10 log1p log2 log_softmax logaddexp logcumsumexp logdet "
+        "logical_and logical_not logical_or logical_xor logsumexp lt masked_fill masked_scatter masked_select matmul "
+        "matrix_exp matrix_power max maximum mean median min minimum mish mm msort mul multiply mv nan_to_num nanmean "
+        "nanmedian nansum ne neg negative nextafter nonzero norm outer pinverse polygamma pow prelu quantile rad2deg "
+        "reciprocal relu remainder renorm roll rot90 round rsqrt scatter scatter_add scatter_reduce selu sigmoid sign "
+        "silu sin sinc sinh softmax softplus sort sqrt square stack std sub subtract sum svd take_along_dim tan tanh "
+        "tensordot tile topk trace tril triu trunc unique var vstack where xlogy"
     ),
 )
 NO_OPERATORS = _names("boolean_dispatch handle_torch_function importlib math sys torch utils warnings")  # in functional

@@ -50,6 +50,8 @@ def test_a_kernel_that_nothing_launches_is_rejected() -> None:
     assert launched_kernels(CODE + SECOND + aside) == ("double", "fill")
     gradient = "\n\nclass F(torch.autograd.Function):\n    def backward(ctx, g):\n        fill[(1,)](g)\n"
     assert launched_kernels(CODE + SECOND + gradient) == ("double",)
+    through = aside + gradient.replace("fill[(1,)](g)", "run(g)")
+    assert launched_kernels(CODE + SECOND + through) == ("double",)
     unlaunched = CODE.replace("double[(triton.cdiv(x.numel(), 128),)](x, out, x.numel(), BLOCK=128)", "pass")
     assert rejection(unlaunched)[0] is Reason.OUTPUT_NOT_FROM_KERNEL
 

@@ -72,6 +72,8 @@ def attribute(evaluator: Expressions, owner: Any, name: str) -> Any:
             if name not in owner.values:
                 raise Raised(f"AttributeError: {name}")
             return owner.values[name]
+    if name == "value" and isinstance(owner, bool | int | float | str):
+        return owner  # of a `tl.constexpr`, which plans hold as its value
     for kind, listed in _OF_TYPES:
         if isinstance(owner, kind) and name in listed:
             if isinstance(owner, str) and len(owner) > _MAX_TEXT:
