@@ -193,7 +193,7 @@ class Checker:
             sandbox = Sandbox(SandboxSettings(workers=self._workers, gpus=ordinals, require=tuple(require)))
         self._sandbox = sandbox
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="check")
-        self._problems: OrderedDict[tuple[str, SizeLimits, tuple[int, ...], int], Future[Problem]] = OrderedDict()
+        self._problems: OrderedDict[tuple[str, SizeLimits, tuple[int, ...], int, bool], Future[Problem]] = OrderedDict()
         self._lock = threading.Lock()
         self._starting = threading.Thread(target=self._start_guests, daemon=True)
         self._starting.start()
@@ -289,13 +289,21 @@ class Checker:
                 return CheckVerdict(Status.UNJUDGED, evidence=f"{found}; {too_large}")
             problem, task = kept, _task(kept, self._settings.mixed)
             judgement = judge_code(kernel, task, sandbox, _SETTINGS)
+        keeps_last = False
+        if judgement.reason in _REFUSALS and not as_given:
+            narrow = self._problem_or_none(module, sizes, keep_last=True)
+            if narrow is not None and narrow.workloads != problem.workloads:
+                other = _task(narrow, self._settings.mixed)
+                again = judge_code(kernel, other, sandbox, _SETTINGS)
+                if again.passes:
+                    problem, task, judgement, keeps_last = narrow, other, again, True
         if judgement.passes and problem.values:
             judgement = judge_values(judgement, task, problem.values, problem.strided, sandbox, _SETTINGS)
         above = _numbers_between(kernel, problem) if judgement.passes else ()
         larger = self._at_larger_sizes(module, sizes, above) if above else None
         if larger is not None:
-            other = _task(larger, self._settings.mixed)
-            judgement = judge_construction(judgement, other, sandbox, _SETTINGS)
+            constructed = _task(larger, self._settings.mixed)
+            judgement = judge_construction(judgement, constructed, sandbox, _SETTINGS)
         if problem.given is not None and not _was_tried(problem.given, problem):
             given = replace(task, init_args=problem.given_init_args, workloads=(problem.given,))
             if judgement.passes:
@@ -305,6 +313,8 @@ class Checker:
         if kept is not None and judgement.passes and judgement.note:
             evidence = f"right on small calls of the constructor as given, which are too few: {judgement.note}"
             return CheckVerdict(Status.UNJUDGED, evidence=evidence)
+        if keeps_last:
+            judgement = replace(judgement, note="; ".join(filter(None, (_KEEPS_LAST, judgement.note))))
         verdict = _verdict(judgement, task, problem, larger)
         if verdict and self._settings.timed and judgement.verdict is not None:
             timing = _time(module, problem, judgement, judgement.verdict, sandbox)
@@ -323,18 +333,28 @@ class Checker:
         return kept if kept is not None and kept.init_args == problem.given_init_args else None
 
     def _problem_or_none(
-        self, module: str, sizes: SizeLimits, above: tuple[int, ...], more_calls: int
+        self,
+        module: str,
+        sizes: SizeLimits,
+        above: tuple[int, ...] = (),
+        more_calls: int = MORE_CALLS,
+        keep_last: bool = False,
     ) -> Problem | None:
         try:
-            return self._problem(module, sizes, above, more_calls)
+            return self._problem(module, sizes, above, more_calls, keep_last)
         except UnfitProblem:
             return None
 
     def _problem(
-        self, module: str, sizes: SizeLimits, above: tuple[int, ...] = (), more_calls: int = MORE_CALLS
+        self,
+        module: str,
+        sizes: SizeLimits,
+        above: tuple[int, ...] = (),
+        more_calls: int = MORE_CALLS,
+        keep_last: bool = False,
     ) -> Problem:
         """The problem of a module, read once; for `above` see `ProblemRequest`. Raises: UnfitProblem, SandboxError."""
-        key = sha256(module.encode(errors="surrogatepass")), sizes, above, more_calls
+        key = sha256(module.encode(errors="surrogatepass")), sizes, above, more_calls, keep_last
         with self._lock:
             known = self._problems.get(key)
             if known is None:
@@ -345,7 +365,8 @@ class Checker:
             return known.result()
         resize = self._settings.inputs == "derived"
         try:
-            problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, more_calls if resize else 0, above)
+            more = more_calls if resize else 0
+            problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, more, above, keep_last)
         except BaseException as error:
             if not isinstance(error, UnfitProblem):
                 with self._lock:
@@ -496,6 +517,8 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
 
 # Of a kernel that is for other sizes than it was tried on.
 _MISFITS = frozenset({Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT})
+_REFUSALS = frozenset({Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE})
+_KEEPS_LAST = "the last axes of the inputs kept their sizes, since the kernel does not run at others"
 _AT_A_SIZE = frozenset(
     {Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT, Reason.WRONG_VALUES, Reason.UNVERIFIED_PATH}
 )

@@ -55,9 +55,11 @@ def read_problem(
     resize: bool = True,
     more_calls: int = 0,
     above: tuple[int, ...] = (),
+    keep_last: bool = False,
 ) -> Problem:
     """Run the source in a guest; for the arguments see `ProblemRequest`. Raises: UnfitProblem."""
-    report = sandbox.run(Job(DESCRIBE_PROBLEM, ProblemRequest(code, sizes, resize, more_calls, above), {}, guest))
+    request = ProblemRequest(code, sizes, resize, more_calls, above, keep_last)
+    report = sandbox.run(Job(DESCRIBE_PROBLEM, request, {}, guest))
     reply = report.reply
     if reply is None:
         raise UnfitProblem(_ENDS[report.status].format(limits=guest, error=_line(report.error)))

@@ -27,6 +27,7 @@ class ProblemRequest:
     more_calls: int = 0  # calls at other sizes to look for
     # Sizes of the constructor that the source has above one of these numbers stay above it.
     above: tuple[int, ...] = ()
+    keep_last: bool = False  # the last axes of the inputs keep their sizes
 
 
 @dataclass(frozen=True, slots=True)

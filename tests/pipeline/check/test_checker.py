@@ -92,6 +92,15 @@ def test_a_kernel_for_one_size_is_rejected_at_others(checker: Checker) -> None:
     assert "as-given" not in checker.check(SCALE, WRONG).note  # wrong at its own sizes, too
 
 
+def test_a_kernel_for_one_last_axis_is_verified_with_it(checker: Checker) -> None:
+    given = module(get_inputs="return [torch.randn(rows, 64)]", forward="return torch.relu(x)")
+    relu = kernel("assert x.shape[1] in (32, 64)").replace("tl.load(scale_ptr + at % columns, mask=inside)", "1.0")
+    verdict = checker.check(given, relu)
+    assert verdict and {shapes[0][1] for shapes in verdict.sizes} == {64} and len(verdict.sizes) > 2
+    assert "last axes of the inputs kept their sizes" in verdict.note
+    assert checker.check(given, relu.replace("x * scale, 0.0", "x * scale, 0.1")).reason == "does_not_run"
+
+
 @pytest.mark.parametrize(
     ("least", "columns", "headline"),
     [

@@ -39,9 +39,9 @@ def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
     assert all(call.distribution in DISTRIBUTIONS for call in calls)
 
 
-def test_an_axis_beside_fixed_ones_is_long_too() -> None:
-    beside = replace(TASK, workloads=(workload((2, 64, 100)), workload((3, 64, 90))))
-    assert max(shape(call)[2] for call in further_calls(beside)) > 1024
+def test_an_axis_next_to_fixed_ones_is_long_too() -> None:
+    wide = replace(TASK, workloads=(workload((2, 64, 100)), workload((3, 64, 90))))
+    assert max(shape(call)[2] for call in further_calls(wide)) > 1024
 
 
 def test_programs_run_in_each_order_and_masked_loads_give_zeros() -> None:

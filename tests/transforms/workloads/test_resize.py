@@ -79,7 +79,7 @@ def test_lengthened_leaves_out_sizes_that_do_not_fit():
     assert longer(many, 0.0, 3) == [of_shapes((3, 1031)), of_shapes((1031, 3))]
 
 
-def test_lengthened_is_shorter_beside_sizes_that_are_not_free():
+def test_lengthened_is_shorter_where_sizes_are_not_free():
     (few,), (many,) = (longer([of_shapes((2, 256)), of_shapes((3, 256))], share) for share in (0.0, 0.999))
     assert [call.tensors[0].shape for call in (few, many)] == [(1536, 256), (2047, 256)]
 

@@ -70,12 +70,15 @@ def _describe(request: ProblemRequest) -> tuple[ProblemReply, dict[str, Tensor]]
         sizes = _check_source(code)
         given = _outline(code)
         outlines = given is not None and not _loops(code, sizes) and given.census_without_values is not None
+        last = _last(code, sizes) if request.keep_last else {}
         if request.resize:
-            sizes, problem = _affordable(code, sizes, limits, outlines, _least(code, sizes, request.above))
+            least = _least(code, sizes, request.above) | last
+            sizes, problem = _affordable(code, sizes, limits, outlines, least)
         else:
             problem = _as_given(code, given if outlines else None, limits)
         more = request.more_calls
-        calls = _other_calls(code, problem, sizes, limits, outlines, more) if more else []
+        varied = {size: n for size, n in sizes.items() if size not in last}
+        calls = _other_calls(code, problem, varied, limits, outlines, more) if more else []
         operators = problem.census().operators
         given = problem if problem.code == code else given
         is_cheap = outlines or given is problem
@@ -396,6 +399,17 @@ def _least(code: str, sizes: Sizes, above: Sequence[int]) -> dict[Size, int]:
         for size, other in changed.items()
         if given is None or other is None or other.init_args != given.init_args
     }
+
+
+def _last(code: str, sizes: Sizes) -> dict[Size, int]:
+    """The sizes that last axes of the inputs follow from; none if the problem cannot be made without values."""
+    given = _outline(code)
+    found = {}
+    for size, n in sizes.items() if given is not None else ():
+        other = _outline(with_sizes(code, sizes | {size: n - 1}))
+        if given and other and [shape[-1:] for shape in given.shapes] != [shape[-1:] for shape in other.shapes]:
+            found[size] = n
+    return found
 
 
 def _affordable(
