@@ -104,13 +104,14 @@ def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | No
             longest = _LONG - 1 + bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}))
             calls[size] = resized(workloads, setting | {size: _between(_LONG, longest, share)})
         elif 2 * max(size) < (longest := _longest(workloads, setting, size)):
-            calls[size] = resized(workloads, setting | {size: _between(longest * 3 // 4, longest, share)})
+            least = _LONG if longest > _LONG else longest * 3 // 4
+            calls[size] = resized(workloads, setting | {size: _between(least, longest, share)})
     return calls
 
 
 def _longest(workloads: Sequence[Workload], setting: dict[Size, int], size: Size) -> int:
-    """The largest value of a size, up to twice `_LONG`, with which a call has at most `_MOST_LONG` elements."""
-    lengths = range(1, 2 * _LONG)
+    """The largest value of a size, somewhat above `_LONG`, with which a call has at most `_MOST_LONG` elements."""
+    lengths = range(1, _LONG * 5 // 4)
     return bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}, _MOST_LONG))
 
 
