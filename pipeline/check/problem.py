@@ -43,7 +43,7 @@ class Problem:
     given_init_args: str
     given_shapes: tuple[CallShape, ...]  # that the calls in it give; () if unknown
     structure: str  # of the inputs' values, which draws lack; "" if none was found
-    values: Tensors = field(compare=False)  # the inputs of the first workload; {} if they are complex
+    values: Tensors = field(compare=False)  # the inputs of the first workload; {} if they are ordinary, or complex
     strided: bool  # one of them is not contiguous
 
 

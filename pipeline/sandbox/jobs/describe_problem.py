@@ -59,7 +59,8 @@ class ProblemShape:
 
 @dataclass(frozen=True, slots=True)
 class ProblemReply:
-    """Without a `failure`, all other fields are set. The reply's tensors are the inputs of the first call."""
+    """Without a `failure`, all other fields are set. The reply's tensors are the inputs of the first call,
+    unless they are ordinary."""
 
     failure: str = ""  # why the problem cannot be used
     code: str = ""  # the source, with smaller sizes if the given ones exceed the limits

@@ -42,6 +42,7 @@ _SLOW_S = 1.0  # CPU time of a forward, above which sizes shrink further
 _ROUNDS = 4
 _LOOPED = (12, 24)  # most sizes of two problems that are compared
 _ZEROS = 0.2  # share of zeros that draws of a dense input lack
+_MOST = 8.0  # of the numbers of an ordinary input
 _LEAST = 16  # elements of an input whose structure is no chance
 _HALVES = (torch.tril, torch.triu)
 
@@ -85,8 +86,11 @@ def _describe(request: ProblemRequest) -> tuple[ProblemReply, dict[str, Tensor]]
         shapes = given.made_shapes() if given and is_cheap and more else ()
     described = tuple(call.described(problem.needs_unit) for call in (problem, *calls))
     initial = _Problem(problem.code) if problem.is_stateful else problem
-    has_values = limits is not None and not any(value.is_complex() for value in problem.tensors)
-    values = {f"input.0.{i}": value.clone().contiguous() for i, value in enumerate(problem.tensors) if has_values}
+    has_values = limits is not None and not all(map(_is_ordinary, problem.tensors))
+    if has_values and not any(value.is_complex() for value in problem.tensors):
+        values = {f"input.0.{i}": value.clone().contiguous() for i, value in enumerate(problem.tensors)}
+    else:
+        values = {}
     reply = ProblemReply(
         code=problem.code,
         init_args=problem.init_args,
@@ -495,6 +499,12 @@ def _shapes(module: nn.Module) -> Mapping[str, Sequence[int]]:
 
 def _entry(facts: dict[str, Any]) -> ProblemState:
     return ProblemState(**facts | {"shape": tuple(facts["shape"])})
+
+
+def _is_ordinary(value: Tensor) -> bool:
+    """True for an input like those that are drawn: contiguous, finite and dense numbers of ordinary size."""
+    is_like = value.is_floating_point() and value.is_contiguous() and bool((value.abs() <= _MOST).all())
+    return is_like and not _structure([value])
 
 
 def _structure(tensors: Sequence[Tensor]) -> str:
