@@ -289,21 +289,17 @@ class Checker:
                 return CheckVerdict(Status.UNJUDGED, evidence=f"{found}; {too_large}")
             problem, task = kept, _task(kept, self._settings.mixed)
             judgement = judge_code(kernel, task, sandbox, _SETTINGS)
-        keeps_last = False
-        if judgement.reason in _REFUSALS and not as_given:
-            narrow = self._problem_or_none(module, sizes, keep_last=True)
-            if narrow is not None and narrow.workloads != problem.workloads:
-                other = _task(narrow, self._settings.mixed)
-                again = judge_code(kernel, other, sandbox, _SETTINGS)
-                if again.passes:
-                    problem, task, judgement, keeps_last = narrow, other, again, True
+        refuses = judgement.reason in _REFUSALS and not as_given
+        narrow = self._with_last_axes(module, kernel, problem, sizes, sandbox) if refuses else None
+        if narrow is not None:
+            problem, task, judgement = narrow
         if judgement.passes and problem.values:
             judgement = judge_values(judgement, task, problem.values, problem.strided, sandbox, _SETTINGS)
         above = _numbers_between(kernel, problem) if judgement.passes else ()
         larger = self._at_larger_sizes(module, sizes, above) if above else None
         if larger is not None:
-            constructed = _task(larger, self._settings.mixed)
-            judgement = judge_construction(judgement, constructed, sandbox, _SETTINGS)
+            other = _task(larger, self._settings.mixed)
+            judgement = judge_construction(judgement, other, sandbox, _SETTINGS)
         if problem.given is not None and not _was_tried(problem.given, problem):
             given = replace(task, init_args=problem.given_init_args, workloads=(problem.given,))
             if judgement.passes:
@@ -313,13 +309,24 @@ class Checker:
         if kept is not None and judgement.passes and judgement.note:
             evidence = f"right on small calls of the constructor as given, which are too few: {judgement.note}"
             return CheckVerdict(Status.UNJUDGED, evidence=evidence)
-        if keeps_last:
+        if narrow is not None:
             judgement = replace(judgement, note="; ".join(filter(None, (_KEEPS_LAST, judgement.note))))
         verdict = _verdict(judgement, task, problem, larger)
         if verdict and self._settings.timed and judgement.verdict is not None:
             timing = _time(module, problem, judgement, judgement.verdict, sandbox)
             verdict = replace(verdict, timing=timing)
         return verdict
+
+    def _with_last_axes(
+        self, module: str, kernel: str, problem: Problem, sizes: SizeLimits, sandbox: Sandbox
+    ) -> tuple[Problem, Task, Judgement] | None:
+        """Calls with last axes as given, on which a kernel that refuses `problem` is verified; None if it is not."""
+        narrow = self._problem_or_none(module, sizes, keep_last=True)
+        if narrow is None or narrow.workloads == problem.workloads:
+            return None
+        task = _task(narrow, self._settings.mixed)
+        judgement = judge_code(kernel, task, sandbox, _SETTINGS)
+        return (narrow, task, judgement) if judgement.passes else None
 
     def _at_larger_sizes(self, module: str, sizes: SizeLimits, above: tuple[int, ...]) -> Problem | None:
         """One call of the module with a constructor that has sizes above these numbers; None if it is too large."""

@@ -86,11 +86,9 @@ def _describe(request: ProblemRequest) -> tuple[ProblemReply, dict[str, Tensor]]
         shapes = given.made_shapes() if given and is_cheap and more else ()
     described = tuple(call.described(problem.needs_unit) for call in (problem, *calls))
     initial = _Problem(problem.code) if problem.is_stateful else problem
-    has_values = limits is not None and not all(map(_is_ordinary, problem.tensors))
-    if has_values and not any(value.is_complex() for value in problem.tensors):
-        values = {f"input.0.{i}": value.clone().contiguous() for i, value in enumerate(problem.tensors)}
-    else:
-        values = {}
+    is_like_draws = limits is None or all(map(_is_ordinary, problem.tensors))
+    own = [] if is_like_draws or any(value.is_complex() for value in problem.tensors) else problem.tensors
+    values = {f"input.0.{i}": value.clone().contiguous() for i, value in enumerate(own)}
     reply = ProblemReply(
         code=problem.code,
         init_args=problem.init_args,
