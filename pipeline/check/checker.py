@@ -8,10 +8,11 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from typing import Any
 
 from kernelquarry.pipeline.runtime.boundary import run_guarded
@@ -321,7 +322,7 @@ class Checker:
         self, module: str, kernel: str, problem: Problem, sizes: SizeLimits, sandbox: Sandbox
     ) -> tuple[Problem, Task, Judgement] | None:
         """Calls with last axes as given, on which a kernel that refuses `problem` is verified; None if it is not."""
-        narrow = self._problem_or_none(module, sizes, keep_last=True)
+        narrow = _or_none(partial(self._problem, module, sizes, keep_last=True))
         if narrow is None or narrow.workloads == problem.workloads:
             return None
         task = _task(narrow, self._settings.mixed)
@@ -331,26 +332,13 @@ class Checker:
     def _at_larger_sizes(self, module: str, sizes: SizeLimits, above: tuple[int, ...]) -> Problem | None:
         """One call of the module with a constructor that has sizes above these numbers; None if it is too large."""
         one_call = SizeLimits(*(_ONE_CALL * limit for limit in astuple(sizes)))
-        return self._problem_or_none(module, one_call, above, 0)
+        return _or_none(partial(self._problem, module, one_call, above, 0))
 
     def _with_given_constructor(self, module: str, problem: Problem, sizes: SizeLimits) -> Problem | None:
         """The module with its constructor as given, and smaller calls; None if it is too large."""
         above = tuple(number - 1 for number in _integers(problem.given_init_args))
-        kept = self._problem_or_none(module, sizes, above, MORE_CALLS)
+        kept = _or_none(partial(self._problem, module, sizes, above))
         return kept if kept is not None and kept.init_args == problem.given_init_args else None
-
-    def _problem_or_none(
-        self,
-        module: str,
-        sizes: SizeLimits,
-        above: tuple[int, ...] = (),
-        more_calls: int = MORE_CALLS,
-        keep_last: bool = False,
-    ) -> Problem | None:
-        try:
-            return self._problem(module, sizes, above, more_calls, keep_last)
-        except UnfitProblem:
-            return None
 
     def _problem(
         self,
@@ -393,6 +381,14 @@ def check(module: str, kernel: str, progress: Progress | None = None, **settings
 async def check_async(module: str, kernel: str, **settings: Any) -> CheckVerdict:
     """The verdict of `check`, without blocking the event loop."""
     return await asyncio.to_thread(check, module, kernel, **settings)
+
+
+def _or_none(read: Callable[[], Problem]) -> Problem | None:
+    """A problem; None if it cannot be used."""
+    try:
+        return read()
+    except UnfitProblem:
+        return None
 
 
 def _was_tried(given: Workload, problem: Problem) -> bool:

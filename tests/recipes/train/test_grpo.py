@@ -57,7 +57,7 @@ def test_a_survey_chooses_prompts_whose_answers_are_right_now_and_then(
     assert kept == [pairs[1], pairs[2]]
     counts = [json.loads(line)["right"] for line in (tmp_path / "survey-0.jsonl").read_text().splitlines()]
     assert counts == [4, 2, 1, 0]
-    assert instructive(surveyed, model, tokenizer, EveryNth({}), section, tmp_path) == kept  # asks nothing again
+    assert instructive(surveyed, model, tokenizer, EveryNth({}), section, tmp_path) == kept  # by the counts in the file
 
 
 def test_grpo_trains_on_what_the_survey_chose(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
