@@ -41,7 +41,8 @@ def guest_kinds(sandbox: Sandbox) -> tuple[str, ...]:
 def judge_code(code: str, row: Row, sandbox: Sandbox, general: bool = True) -> Judgement:
     """Judge an answer's code ("" if it has none). `general`: it must accept inputs of other sizes too."""
     task = replace(Task.of_row(row), shape_general=general)
-    return answer.judge_code(code, task, sandbox, judge_settings(sandbox))
+    judgement = answer.judge_code(code, task, sandbox, judge_settings(sandbox))
+    return replace(judgement, planners=())  # they cannot be pickled, and only further calls need them
 
 
 def errored_judgement(code: str, outcome: Dropped | Errored) -> Judgement:

@@ -1,4 +1,4 @@
-"""A pool of sandboxes in processes of their own, since one host process keeps up with about six answers a second."""
+"""A pool of sandboxes in processes of their own, since a host process is busy for half a second an answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kernelquarry.pipeline.schema.outcome import Outcome
 
 from .judge_answer import guest_kinds
 
-_GUESTS_PER_PROCESS = 6  # that one host process keeps busy
+_GUESTS_PER_PROCESS = 2  # that one host process keeps busy
 
 
 class SandboxWorker:

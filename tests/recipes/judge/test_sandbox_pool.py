@@ -35,21 +35,21 @@ def pid_of(item: Item, sandbox: Any) -> Outcome[tuple[str, int]]:
 
 PARENT = """
 from tests.recipes.judge.test_sandbox_pool import Item, SandboxPool, SandboxSettings, pid_of
-pool = SandboxPool(SandboxSettings(workers=8))
+pool = SandboxPool(SandboxSettings(workers=4))
 print(*{pool.run(pid_of, Item(str(place))).record[1] for place in range(8)}, flush=True)
 input()
 """
 
 
 def test_few_guests_run_in_this_process() -> None:
-    with SandboxPool(SandboxSettings(workers=6)) as pool:
+    with SandboxPool(SandboxSettings(workers=2)) as pool:
         assert pool.run(pid_of, Item("a")) == Kept(("a", os.getpid()))
     with SandboxPool(SandboxSettings(workers=7), exclusive=True) as pool:
         assert pool.run(pid_of, Item("a")) == Kept(("a", os.getpid()))
 
 
 def test_many_guests_run_in_several_processes_that_report_failures() -> None:
-    with SandboxPool(SandboxSettings(workers=8)) as pool:
+    with SandboxPool(SandboxSettings(workers=4)) as pool:
         found = [pool.run(pid_of, Item(str(place))) for place in range(8)]
         assert [each.record[0] for each in found if isinstance(each, Kept)] == list("01234567")
         assert len({each.record[1] for each in found if isinstance(each, Kept)} - {os.getpid()}) == 2
@@ -60,7 +60,7 @@ def test_many_guests_run_in_several_processes_that_report_failures() -> None:
 
 
 def test_a_dead_process_fails_only_its_own_work() -> None:
-    with SandboxPool(SandboxSettings(workers=8)) as pool:
+    with SandboxPool(SandboxSettings(workers=4)) as pool:
         found = [pool.run(pid_of, Item("dies")), pool.run(pid_of, Item("b"))]
         assert isinstance(found[0], Errored) and isinstance(found[1], Kept)
 
