@@ -11,8 +11,8 @@ _PAGE = """# The language of candidates
 
 Candidates by a model or a user are checked statically before they run. A candidate that uses anything outside of this
 page gets no verdict: it is dropped as `outside_language`, and [`kernelquarry check`](cli.md) says `UNJUDGED`, with the
-line and a replacement. A candidate that uses an undefined name is rejected as `does_not_run`. Candidates that the
-compiler lowered are not checked in this way.
+line and a replacement. Not checked are candidates that the compiler lowered, and what constructors have in the words of
+the module's file.
 
 ```python
 class ModelNew(nn.Module):

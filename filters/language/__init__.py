@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from .definitions import Definitions
 from .host_rules import check_host
 from .kernel_rules import check_kernels
+from .module_text import copied
 from .parsed_source import Source
 
 __all__ = ["Outside", "check"]
@@ -31,11 +32,12 @@ class Outside:
         return f"{where}{self.what}" + (f" is outside of the language: {self.instead}" if self.instead else "")
 
 
-def check(code: str, arguments: str = "") -> Outside | None:
+def check(code: str, arguments: str = "", module: str = "") -> Outside | None:
     """The first construct in `code` that fails, or else the first outside of the language; None if there is neither.
 
     Args:
         arguments: source of the constructor's arguments, which may use what a constructor may.
+        module: text of the module's file, whose own words are inside.
     """
     try:
         source = Source(code, arguments)
@@ -44,6 +46,8 @@ def check(code: str, arguments: str = "") -> Outside | None:
         return Outside(line, f"text that does not parse ({error})", "write one file of Python")
     definitions = Definitions(source)
     found = [*check_host(definitions), *check_kernels(definitions)]
+    if found and module:
+        found = [*check_host(definitions, copied(definitions, module)), *check_kernels(definitions)]
     every = (_outside(source, *each) for each in found)
     return min(every, key=lambda outside: (outside.instead != "", outside.line, outside.what), default=None)
 

@@ -20,8 +20,47 @@ _SPECIAL = frozenset(("__all__",))  # names that mean nothing to Python when the
 _FILE = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 
 
-def check_host(file: Definitions) -> Iterator[Found]:
-    """Findings in the host code of a file."""
+def check_host(file: Definitions, copied: frozenset[ast.AST] = frozenset()) -> Iterator[Found]:
+    """Findings in the host code of a file. Args: copied: parts of it that may be outside of the language."""
+    yield from _check_names(file)
+    for node, *found in _check_code(file):
+        around = [each for each in file.source.ancestors(node) if each is node or not isinstance(each, ast.ClassDef)]
+        if copied.isdisjoint(around):
+            yield node, *found
+
+
+def _check_names(file: Definitions) -> Iterator[Found]:
+    """What a file and its classes define. A copy may break these rules no more than another text."""
+    bound: dict[str, str] = {}
+    for node in file.source.tree.body:
+        for name, path in bound_names(node):
+            if not path and (name in vars(builtins) or (name.startswith("__") and name not in _SPECIAL)):
+                yield node, f"a definition of {name}", "name it otherwise"
+            if name in bound and not (path and path == bound[name]):
+                yield node, f"another definition of {name}", "define each name once"
+            bound[name] = path
+    for node in file.classes.values():
+        yield from _check_members(file, node)
+
+
+def _check_members(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
+    kind = file.kind(node)
+    refused = tables.TAKEN | tables.MODULE_METHODS if kind in (Kind.MODULE, Kind.LAYER) else tables.TAKEN
+    refused |= tables.CONTEXTS.names | file.source.imported.keys()  # decorators of the members behind them
+    special = ("__init__", "__post_init__", "__constants__")
+    names = [name for member in node.body for name, _ in bound_names(member)]
+    for member in node.body:
+        for name, _ in bound_names(member):
+            # A layer calls methods of its own, and no class may replace these.
+            replaces = kind is Kind.LAYER and name not in ("__init__", "forward")
+            if replaces or name in refused - CALLED or (name.startswith("__") and name not in special):
+                is_helper = replaces and isinstance(member, Function)
+                yield member, f"a member {name} of a class", "write a function" if is_helper else "name it otherwise"
+            elif names.count(name) > 1:
+                yield member, f"another definition of {name}", "define each name once"
+
+
+def _check_code(file: Definitions) -> Iterator[Found]:
     yield from _check_file(file)
     methods = [member for node in file.classes.values() for member in node.body if isinstance(member, Function)]
     for node in file.classes.values():
@@ -44,7 +83,6 @@ def _check_values(file: Definitions, nodes: list[ast.expr], context: Context = C
 
 
 def _check_file(file: Definitions) -> Iterator[Found]:
-    bound: dict[str, str] = {}
     for node in file.source.tree.body:
         if isinstance(node, ast.Try) and _tries_imports(node):
             choices = [*node.body, *(each for handler in node.handlers for each in handler.body)]
@@ -65,12 +103,6 @@ def _check_file(file: Definitions) -> Iterator[Found]:
                 yield node, f"a program that sets {min(changed)} of the file", "name its variables otherwise"
         elif not isinstance(node, _FILE) and not is_text(node):
             yield node, named(node), "set constants, and define kernels, functions and classes"
-        for name, path in bound_names(node):
-            if not path and (name in vars(builtins) or (name.startswith("__") and name not in _SPECIAL)):
-                yield node, f"a definition of {name}", "name it otherwise"
-            if name in bound and not (path and path == bound[name]):
-                yield node, f"another definition of {name}", "define each name once"
-            bound[name] = path
     for name, kernel in file.kernels.items():
         if kernel not in file.source.tree.body:
             yield kernel, f"the kernel {name} in a function", "define it at the top of the file"
@@ -133,23 +165,11 @@ def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
         yield node, f"a class of {shown}", "derive from torch.nn.Module, or from another base that the language lists"
     for decorator in node.decorator_list:
         yield from _check_values(file, passed(decorator))
-    refused = tables.TAKEN | tables.MODULE_METHODS if kind in (Kind.MODULE, Kind.LAYER) else tables.TAKEN
-    refused |= tables.CONTEXTS.names | file.source.imported.keys()  # decorators of the members behind them
-    special = ("__init__", "__post_init__", "__constants__")
-    names = [name for member in node.body for name, _ in bound_names(member)]
     for member in node.body:
         if isinstance(member, (ast.Assign, ast.AnnAssign)):
             yield from _check_constant(file, member)
         elif not isinstance(member, (Function, ast.Pass)) and not is_text(member):
             yield member, f"{named(member)} in a class", "define methods and constants"
-        for name, _ in bound_names(member):
-            # A layer calls methods of its own, and no class may replace these.
-            replaces = kind is Kind.LAYER and name not in ("__init__", "forward")
-            if replaces or name in refused - CALLED or (name.startswith("__") and name not in special):
-                is_helper = replaces and isinstance(member, Function)
-                yield member, f"a member {name} of a class", "write a function" if is_helper else "name it otherwise"
-            elif names.count(name) > 1:
-                yield member, f"another definition of {name}", "define each name once"
 
 
 def _check_signature(file: Definitions, node: Function) -> Iterator[Found]:
@@ -158,7 +178,7 @@ def _check_signature(file: Definitions, node: Function) -> Iterator[Found]:
             yield default, f"a default that is no constant, {ast.unparse(default)}", "use None or a constant"
     taken, owner = node.args, file.owner(node)
     if taken.kwarg and owner and owner.name == CANDIDATE_ENTRY_POINT and node.name == "forward":
-        yield node, "a forward that takes any arguments", "name the arguments"
+        yield taken.kwarg, "a forward that takes any arguments", "name the arguments"
     rest = filter(None, (taken.vararg, taken.kwarg))
     annotations = [each.annotation for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs, *rest)]
     for annotation in filter(None, (*annotations, node.returns)):

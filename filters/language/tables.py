@@ -269,9 +269,9 @@ LAYER_ATTRIBUTES = Group(
         "num_batches_tracked num_features normalized_shape elementwise_affine num_groups num_channels num_embeddings "
         "embedding_dim padding_idx output_size negative_slope alpha inplace dim p num_heads embed_dim head_dim "
         "in_proj_weight in_proj_bias out_proj scale_factor mode align_corners upscale_factor downscale_factor "
-        "ceil_mode count_include_pad divisor_override return_indices hidden_size input_size num_layers weight_ih "
-        "weight_hh bias_ih bias_hh weight_ih_l0 weight_hh_l0 bias_ih_l0 bias_hh_l0 threshold value beta lambd "
-        "num_parameters approximate reduction min_val max_val size margin norm_type bidirectional batch_first "
+        "ceil_mode count_include_pad divisor_override get_submodule return_indices hidden_size input_size num_layers "
+        "weight_ih weight_hh bias_ih bias_hh weight_ih_l0 weight_hh_l0 bias_ih_l0 bias_hh_l0 threshold value beta "
+        "lambd num_parameters approximate reduction min_val max_val size margin norm_type bidirectional batch_first "
         "all_weights"
     ),
 )

@@ -264,8 +264,8 @@ class Checker:
 
     def _check(self, module: str, kernel: str, watch: _Watch) -> CheckVerdict:
         """The verdict, at smaller sizes if the kernel takes too long. Raises: UnfitProblem, _OutOfTime."""
-        if (unrun := judge_source(kernel)) is not None:
-            return _unrun(unrun)  # whatever its module is
+        if (unrun := judge_source(kernel, module=module)) is not None:
+            return _unrun(unrun)
         sandbox = self._sandbox.view(watch.before)
         as_given = self._settings.inputs == "as-given"
         tries = (INTERPRETED if self._sandbox.gpus is None else _EXECUTED)[: 1 if as_given else None]

@@ -109,15 +109,16 @@ def step_of(purity: Purity | None, reason: Reason | None) -> Step:
     return Step.NOTHING if reason is None else _REACHED.get(reason, Step.NOTHING)
 
 
-def judge_source(code: str, arguments: str = "") -> Judgement | None:
-    """The judgement on a source whose text decides, whatever the module is; None if it must run.
+def judge_source(code: str, arguments: str = "", module: str = "") -> Judgement | None:
+    """The judgement on a source whose text decides; None if it must run.
 
     Args:
         arguments: source of the constructor's arguments.
+        module: text of the module's file.
     """
     if not code:
         return Judgement("", ran=False)
-    rejection = source_rejection(without_unused(code, arguments).code, arguments)
+    rejection = source_rejection(without_unused(code, arguments).code, arguments, module)
     return Judgement(code, reason=rejection[0], evidence=rejection[1], ran=False) if rejection else None
 
 
@@ -130,7 +131,7 @@ def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySett
     Args:
         original: the module, with the kernel that the model was given.
     """
-    if (judgement := judge_source(code, original.init_args)) is not None:
+    if (judgement := judge_source(code, original.init_args, original.python_code)) is not None:
         return judgement
     used = without_unused(code, original.init_args)
     purity = Purity.PURE

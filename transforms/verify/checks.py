@@ -104,7 +104,7 @@ def _read_source(verification: Verification) -> None:
         if outside := check("", task.init_args):
             raise Rejected(Reason.OUTSIDE_LANGUAGE, str(outside))
         return
-    if found := source_rejection(task.triton_code, task.init_args):
+    if found := source_rejection(task.triton_code, task.init_args, task.python_code):
         raise Rejected(*found)
 
 

@@ -94,7 +94,7 @@ def _narrowed(
     task = reference.task
     try:
         for spare in (False, True):
-            narrowed = claim(task.triton_code, task.init_args, reply.snapshot, calls, planner, spare)
+            narrowed = claim(task.triton_code, task.init_args, task.python_code, reply.snapshot, calls, planner, spare)
             failure = narrowed.code != task.triton_code and _failure(
                 reference.with_candidate(narrowed.code), sandbox, settings
             )

@@ -13,11 +13,12 @@ _EVIDENCE = 500  # characters
 _MAX_NAMES = 5  # in a message
 
 
-def source_rejection(code: str, init_args: str = "") -> tuple[Reason, str] | None:
+def source_rejection(code: str, init_args: str = "", module: str = "") -> tuple[Reason, str] | None:
     """The reason to reject a source without running it, with the evidence; None if there is none.
 
     Args:
         init_args: source of the constructor's arguments.
+        module: text of the module's file.
     """
     try:
         source = Source(code)
@@ -25,7 +26,7 @@ def source_rejection(code: str, init_args: str = "") -> tuple[Reason, str] | Non
         return Reason.NO_CODE, f"the text does not parse: {error}"[:_EVIDENCE]
     if source.entry is None:
         return Reason.NO_CODE, f"no class {CANDIDATE_ENTRY_POINT}{_other_definitions(source)}"[:_EVIDENCE]
-    if outside := check(code, init_args):
+    if outside := check(code, init_args, module):
         reason = Reason.OUTSIDE_LANGUAGE if outside.instead else Reason.DOES_NOT_RUN
         return reason, str(outside)[:_EVIDENCE]
     if source.idle:

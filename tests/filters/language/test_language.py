@@ -392,6 +392,72 @@ def test_a_message_names_the_line_and_what_to_write_instead() -> None:
     assert str(found) == "line 5: try is outside of the language: test the condition before, and raise"
 
 
+MODULE = """
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.modules.loss import _Loss
+
+ACTS = {"relu": nn.ReLU()}
+
+def default(value, other):
+    return other() if callable(other) else value
+
+class Block(_Loss):
+    def __init__(self, sizes: list = [3]):
+        'A block.'
+        super().__init__()
+        self.width: int = type(sizes)
+        self.dead = sizes.format
+        if callable(sizes):
+            print(sizes.dead)
+
+    def forward(self, x):
+        return x.apply_(float)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = Block(np.array(default(1, 2)), ACTS)
+
+    def __getattr__(self, name):
+        return super().__getattr__(name)
+
+    def forward(self, x, *rest):
+        return map(x, rest)
+"""
+COPY = MODULE.replace("Model", "ModelNew").replace("return map(x, rest)", "return torch.empty_like(x)")
+COPY = COPY.replace("        self.dead = sizes.format\n", "").partition("    def __getattr__")
+COPY = COPY[0] + "    def forward" + COPY[2].partition("    def forward")[2]
+
+
+def test_the_words_of_the_module_are_inside() -> None:
+    assert "numpy" in str(check(COPY))
+    assert check(COPY, module=MODULE) is None
+    assert "numpy" in str(check(COPY, module="def"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("numpy as np", "scipy as np", "scipy"),
+        ("type(sizes)", "type(self)", "the name type"),
+        ("[3]", "[4]", "a default that is no constant"),
+        ("callable(sizes)", "callable(self)", "the name callable"),
+        ("if callable(other)", "if callable(value)", "the name callable"),
+        ("(_Loss)", "(_Loss, nn.Module)", "a class of _Loss, nn.Module"),
+        ("*rest", "*rest, **more", "a forward that takes any arguments"),
+        ("torch.empty_like(x)", "map(x, [])", "the name map"),
+        ("    def forward(self, x, ", "    def __getattr__(self, name):\n        return super().__getattr__(name)\n\n"
+         "    def forward(self, x, ", "a member __getattr__"),
+        ("def default", "def default(x):\n    return x\n\ndef default", "another definition of default"),
+    ],
+)  # fmt: skip
+def test_other_words_than_the_module_has_are_outside(old: str, new: str, what: str) -> None:
+    assert old in COPY
+    assert what in str(check(COPY.replace(old, new), module=MODULE))
+
+
 def test_the_first_construct_is_reported() -> None:
     found = check("import os\nimport sys\n")
     assert found is not None and found.line == 1

@@ -87,14 +87,14 @@ def attribute(evaluator: Expressions, owner: Any, name: str) -> Any:
 
 def is_container(layer: Layer) -> bool:
     """True for a list, a sequence or a dict of layers."""
-    return layer.path in _CONTAINERS
+    return layer.base in _CONTAINERS
 
 
 def items_of(layer: Layer) -> Any:
     """The items of a container of layers; for a dict, the layers by name."""
-    if layer.path == "torch.nn.ModuleDict":
+    if layer.base == "torch.nn.ModuleDict":
         return {name: layer.attributes[name] for name in layer.layers}
-    if layer.path == "torch.nn.ParameterList":
+    if layer.base == "torch.nn.ParameterList":
         return [value for name, value in layer.attributes.items() if name.isdecimal()]
     if not is_container(layer):
         raise Unsupported(f"the items of a {layer.path or 'module'}")
@@ -149,7 +149,7 @@ def _of_layer(evaluator: Expressions, layer: Layer, name: str) -> Any:
         return layer.attributes[name]
     if name == "all_weights" and isinstance(every := layer.attributes.get("_all_weights"), list):
         return [[layer.attributes[each] for each in weights] for weights in every]
-    if layer.path == "torch.nn.ModuleDict" and name in ("items", "keys", "values"):
+    if layer.base == "torch.nn.ModuleDict" and name in ("items", "keys", "values"):
         return names.guarded(name, getattr(items_of(layer), name))
     if name == "forward":
         return Bound(layer, ())

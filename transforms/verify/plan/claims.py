@@ -46,6 +46,7 @@ class Narrowed:
 def claim(
     code: str,
     arguments: str,
+    module: str,
     snapshot: Any,
     calls: Sequence[PlannedCall],
     planner: Planner,
@@ -54,6 +55,7 @@ def claim(
     """The text of a candidate that claims what these calls took, all of which were verified.
 
     Args:
+        module: text of the module's file.
         spare: leave functions as they are that a constructor may call; notes say what they should require.
         planner: of the text; it may have planned some of the calls, and no others.
 
@@ -65,7 +67,7 @@ def claim(
     narrowed = narrow(code, arguments, planner.evaluator, spare)
     if narrowed.code == code:
         return narrowed
-    if outside := check(narrowed.code, arguments):
+    if outside := check(narrowed.code, arguments, module):
         raise Unfaithful(f"the narrowed text: {outside}")
     try:
         again = Planner(Source(narrowed.code), snapshot)

@@ -152,6 +152,14 @@ class Evaluator(Statements):
             self._paths[node] = self.source.path(node)
         return self._paths[node]
 
+    def base_of(self, path: str) -> str:
+        """The class that a layer's class derives from by classes of the file alone; "" where there are several."""
+        node = self.definitions.classes.get(path)
+        if node is None:
+            return path
+        bases = [self.path(base) or ast.unparse(base) for base in node.bases if ast.unparse(base) != path]
+        return self.base_of(bases[0]) if len(bases) == 1 else ""
+
     # Calls
 
     def call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

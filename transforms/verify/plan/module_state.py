@@ -27,7 +27,8 @@ class Snapshot:
         storages = [torch.empty(size, dtype=torch.uint8, device="meta") for size in sizes]
         self._tensors = [_tensor(each, storages) for each in expect(fields.get("tensors"), list)]
         claims = [expect(each, dict) for each in expect(fields.get("modules"), list)]
-        self._layers = [Layer(expect(each.get("class"), str), {}, ()) for each in claims]
+        paths = [expect(each.get("class"), str) for each in claims]
+        self._layers = [Layer(path, evaluator.base_of(path), {}, ()) for path in paths]
         for layer, each in zip(self._layers, claims, strict=True):
             layer.attributes.update(self._pairs(each.get("attributes")))
             layer.layers = tuple(

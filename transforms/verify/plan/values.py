@@ -137,6 +137,7 @@ class Layer:
     """A module that the constructor made: one of the file's, or a layer of `torch.nn`."""
 
     path: str  # name of the class in the file, or `torch.nn.<name>`; "" for another type
+    base: str  # the same without classes of the file: these replaced by their base
     attributes: dict[str, Any]
     layers: tuple[str, ...]  # names of the modules among the attributes
 

@@ -53,7 +53,7 @@ def call(size: int) -> PlannedCall:
 
 def narrowed(code: str, sizes: Sequence[int] = (3, 8), spare: bool = False) -> Narrowed:
     planner = Planner(Source(code), _STATELESS)
-    return claim(code, "[]", _STATELESS, [call(size) for size in sizes], planner, spare)
+    return claim(code, "[]", "", _STATELESS, [call(size) for size in sizes], planner, spare)
 
 
 def takes(code: str, size: int) -> bool:

@@ -286,6 +286,12 @@ def test_classes_derived_from_layers_hold_state_and_run_nothing(base: str) -> No
     assert "out=float32(state parts.0.weight, [7, 5], [5, 1], 0)" in plan.launch_log()[0]
     with pytest.raises(Unsupported, match="the attribute forward of a layer Parts"):
         plan_of("return self.parts(x)", head=head, snapshot=snapshot)
+    by_number = "for each in self.parts:\n    copy[(1,)](x, each.weight, self.parts[0].weight.numel())"
+    if base == "nn.Sequential":
+        assert "n=35" in plan_of(by_number, head=head, snapshot=snapshot).launch_log()[0]
+    else:
+        with pytest.raises(Unsupported):
+            plan_of(by_number, head=head, snapshot=snapshot)
 
 
 def test_operators_by_the_names_of_lowered_rows_are_steps() -> None:
