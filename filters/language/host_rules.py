@@ -30,7 +30,7 @@ def check_host(file: Definitions, copied: frozenset[ast.AST] = frozenset()) -> I
 
 
 def _check_names(file: Definitions) -> Iterator[Found]:
-    """What a file and its classes define. A copy may break these rules no more than another text."""
+    """Names that a file and its classes define. A copy may break these rules no more than another text."""
     bound: dict[str, str] = {}
     for node in file.source.tree.body:
         for name, path in bound_names(node):
