@@ -23,10 +23,11 @@ _FILE = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import, a
 def check_host(file: Definitions, copied: frozenset[ast.AST] = frozenset()) -> Iterator[Found]:
     """Findings in the host code of a file. Args: copied: parts of it that may be outside of the language."""
     yield from _check_names(file)
-    for node, *found in _check_code(file):
+    for found in _check_code(file):
+        node = found[0]
         around = [each for each in file.source.ancestors(node) if each is node or not isinstance(each, ast.ClassDef)]
         if copied.isdisjoint(around):
-            yield node, *found
+            yield found
 
 
 def _check_names(file: Definitions) -> Iterator[Found]:
