@@ -5,7 +5,8 @@ trained on:
 
     system.md.j2    system message for students
     teacher.md.j2   system message for teachers, with facts and two examples from `examples/`
-    write.md.j2     request for a kernel: `python_code`, the inputs in `sizes`, what calls give in `shapes`
+    write.md.j2     request for a kernel: `python_code`, the inputs in `sizes`, what calls give in `shapes`, and
+                    what functions compute, from `definitions.toml`
     refine.md.j2    request for a better kernel than the lowered one: `python_code`, `triton_code`
     explain.md.j2   request to explain a verified pair: `python_code`, `triton_code`
     repair.md.j2    request to repair a rejected answer: `reason`, `evidence`
@@ -24,6 +25,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kernelquarry.pipeline.schema.ids import sha256
 
+from .definitions import definitions
 from .extract_code import Answer, parse_answer
 
 __all__ = [
@@ -72,12 +74,15 @@ def prompt_id(name: str) -> str:
         text += (_FOLDER / "language.md.j2").read_bytes()
     if b"examples/" in text:
         text += b"".join(path.read_bytes() for path in sorted((_FOLDER / "examples").glob("*.j2")))
+    if b"definitions" in text:
+        text += (_FOLDER / "definitions.toml").read_bytes()
     return f"{name}@{sha256(text)[:16]}"
 
 
 def kernel_request(python_code: str, sizes: str = "", shapes: str = "") -> list[Message]:
     """The chat that requests a kernel for a module, for inputs of any size or those in `sizes`."""
-    request = render_prompt("write", python_code=python_code, sizes=sizes, shapes=shapes)
+    values = {"sizes": sizes, "shapes": shapes, "definitions": definitions(python_code)}
+    request = render_prompt("write", python_code=python_code, **values)
     return [{"role": "system", "content": render_prompt("system")}, {"role": "user", "content": request}]
 
 
