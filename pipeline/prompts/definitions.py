@@ -1,4 +1,4 @@
-"""What the functions and layers that a module calls compute, in elementary terms."""
+"""Definitions of the functions and layers of PyTorch that a module calls, for prompts."""
 
 from __future__ import annotations
 

@@ -19,9 +19,8 @@ from kernelquarry.pipeline.prompts.definitions import definitions
 X = torch.linspace(-4.0, 4.0, 33, dtype=torch.float64)
 Y, Z = X.flip(0) + 0.3, 0.5 + X.abs()
 IMAGE = torch.randn(2, 12, 4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-_PYTORCH = {
-    name: getattr(torch, name) for name in "abs erf exp log log1p sigmoid sin sum tanh where clamp mean".split()
-}
+_NAMES = "abs clamp erf exp log mean sigmoid sin sum tanh where"
+_PYTORCH = {name: getattr(torch, name) for name in _NAMES.split()}
 
 
 def formula(name: str) -> str:
