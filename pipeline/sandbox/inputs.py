@@ -313,7 +313,7 @@ def _masked(stream: _Stream, shape: _Shape, padded: bool = False) -> Array:
 
 
 def _left_padded(stream: _Stream, shape: _Shape) -> Array:
-    """Those of `masked`; every other run is the first third of its row, where a running maximum is -inf, too."""
+    """Those of `masked`; every other run begins its row, and a running maximum with -inf."""
     return _masked(stream, shape, padded=True)
 
 
@@ -333,7 +333,7 @@ def _small(stream: _Stream, shape: _Shape) -> Array:
 
 
 def _beyond(stream: _Stream, shape: _Shape) -> Array:
-    """Normal numbers times 2^33, which an int32 does not hold."""
+    """Normal numbers times 2^33, beyond int32."""
     return stream.normal(math.prod(shape)) * 2.0**33
 
 

@@ -60,7 +60,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
 
     | sizes | values |
     |---|---|
-    | each free size 1, and 5 | normal; all small once; beyond int32 where the module rounds |
+    | each free size 1, and 5 | normal; all small once; `beyond` if it rounds |
     | constants of the sources | every kind along columns |
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
