@@ -33,7 +33,7 @@ _AT_CONSTANTS = 2  # calls at sizes that the sources name
 # Modules whose inputs may hold -inf or labels that stand for none: others give NaN, and kernels need not agree.
 _MASKABLE = re.compile(r"softmax|mask|inf\b|ignore_index|attention")
 _PADDABLE = re.compile(r"mask|inf\b")  # those that mention them; a softmax alone may take each row's first as a number
-_ROUNDS = re.compile(r"\.(round|floor|ceil|trunc|frac|fmod|remainder)\(")
+_ROUNDS = re.compile(r"\.(round|floor|ceil|trunc)\(")
 _CONVERTS = re.compile(r"\.(long|int|short|char|byte|to|type)\(")  # to a dtype that may hold no large number
 _FEW = 5  # a size that is not broadcast, nor are its halves, 3 and 2
 _SHORT = 4  # for sizes other than a long one; the halves of 3 would be 2 and 1, which is broadcast

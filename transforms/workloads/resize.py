@@ -210,7 +210,7 @@ def exceed_numel(workloads: Sequence[Workload], numbers: Sequence[int], most: in
     def numel(n: int) -> int:
         return math.prod(resized(workloads, setting | {long: n}).tensors[tensor].shape)
 
-    lengths = [1 + bisect_right(range(n), n, key=numel) for n in numbers if n > _MOST_DRAWN]
+    lengths = [1 + bisect_right(range(n), n, key=numel) for n in numbers if _MOST_DRAWN < n < _WIDE]
     calls = [resized(workloads, setting | {long: n}) for n in lengths]
     return [call for call in calls if count_elements(call) <= _WIDE][:most]
 

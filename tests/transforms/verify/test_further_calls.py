@@ -79,9 +79,9 @@ def test_masks_are_for_modules_that_name_one() -> None:
 def test_numbers_beyond_int32_are_for_modules_that_round() -> None:
     drawn = [
         "beyond" in {call.distribution for call in further_calls(replace(TASK, python_code=text))}
-        for text in ("torch.floor(x)", "x", "torch.floor(x).long()")
+        for text in ("torch.floor(x)", "x", "torch.floor(x).long()", "torch.remainder(x, 3.0)")
     ]
-    assert drawn == [True, False, False]
+    assert drawn == [True, False, False, False]
 
 
 def test_calls_exceed_what_loops_and_grids_of_a_fixed_length_cover() -> None:

@@ -122,7 +122,7 @@ def test_unpredictable_sizes():
 
 def test_exceed_numel_has_slightly_more_elements_than_a_number():
     assert exceed_numel(WORKLOADS, [1 << 20, 1 << 16, 8], 2) == [of_shapes((26216, 8, 5), (26216, 5))]
-    assert exceed_numel(WORKLOADS, [1 << 40], 2) == [] == exceed_numel(WORKLOADS[:1], [1 << 20], 2)
+    assert exceed_numel(WORKLOADS, [1 << 40, 1 << 100], 2) == [] == exceed_numel(WORKLOADS[:1], [1 << 20], 2)
     fixed_first = [of_shapes((4,), (3, 5)), of_shapes((4,), (2, 5))]
     assert exceed_numel(fixed_first, [1 << 20, 1 << 21, 1 << 22], 2) == [
         of_shapes((4,), (n // 5 + 2, 5)) for n in (1 << 20, 1 << 21)
