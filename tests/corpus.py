@@ -168,7 +168,7 @@ def make_workload(inputs: list[Any]) -> Workload:
 
 
 def state_spec(name: str, kind: str, value: torch.Tensor) -> StateSpec:
-    values = value.double()
+    values = (value.real if value.is_complex() else value).double()
     spread = values.std(correction=0).item()
     dtype = str(value.dtype).removeprefix("torch.")
     return StateSpec(name, kind, tuple(value.shape), dtype, values.mean().item(), spread, values.min().item())

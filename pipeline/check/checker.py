@@ -45,7 +45,7 @@ from kernelquarry.transforms.verify.answer import (
     judge_source,
     judge_values,
 )
-from kernelquarry.transforms.verify.source_constants import integers
+from kernelquarry.transforms.verify.source_constants import extents, integers
 
 from .problem import Problem, UnfitProblem, read_problem
 from .stages import STAGES, Progress, later_stage
@@ -397,9 +397,10 @@ def _was_tried(given: Workload, problem: Problem) -> bool:
 
 
 def _numbers_between(kernel: str, problem: Problem) -> tuple[int, ...]:
-    """Numbers of the kernel that lie between a size of the constructor and that in the source that was read."""
+    """Numbers and extents of the kernel between a size of the constructor and that in the source that was read."""
     pairs = list(zip(_integers(problem.init_args), _integers(problem.given_init_args), strict=False))
-    return tuple(n for n in integers(kernel) if any(tried <= n < given for tried, given in pairs))
+    numbers = (*integers(kernel), *extents(kernel))
+    return tuple(n for n in numbers if any(tried <= n < given for tried, given in pairs))
 
 
 def _number_of_given(kernel: str, problem: Problem) -> int:

@@ -11,6 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,8 @@ def draw_inputs(workload: Workload, distribution: str, seed: int, named: Sequenc
     """Draw the input tensors of one trial, contiguous, on the CPU.
 
     Args:
-        named: constants from a source, which the distribution `NAMED` is about and some integers take. For `MASKED`,
-            integers that stand for no value, such as an `ignore_index`; they may be out of an input's range.
+        named: constants from a source, which the distribution `NAMED` is about and some integers take. For `MASKED` and
+            `PADDED`, integers that stand for no value, such as an `ignore_index`; they may be out of an input's range.
 
     Raises:
         ValueError: the distribution or a dtype is unknown.
@@ -63,7 +64,7 @@ def draw_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
     """Draw new values for parts of a module's state, away from 0 and 1. Returns them by name.
 
     Redrawn are parameters, and buffers that hold one number throughout, as running statistics do. Integers, booleans
-    and complex numbers keep the constructor's values, as do buffers whose values differ from each other (position
+    and complex buffers keep the constructor's values, as do buffers whose values differ from each other (position
     tables, masks, filters) or are not finite.
     """
     drawn = {spec.name: _draw_entry(spec, _Stream(seed, f"state {spec.name}")) for spec in state if _is_free(spec)}
@@ -95,6 +96,8 @@ def is_redrawn(spec: StateSpec) -> bool:
 
 
 def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream, flipped: bool) -> torch.Tensor:
+    if drawn.is_complex():
+        return drawn
     values, size = drawn.double().reshape(-1).numpy(), drawn.numel()
     if spec.kind != "parameter":
         values = values * (2.0 ** (stream.integers(size, 11) - 6) if spec.minimum >= 0 else 4.0)
@@ -109,9 +112,10 @@ def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream, flipped: bool) -
 
 
 def _is_free(spec: StateSpec) -> bool:
-    floating = getattr(torch, spec.dtype).is_floating_point
-    finite = all(math.isfinite(value) for value in (spec.mean, spec.minimum))
-    return floating and finite and (spec.kind == "parameter" or not _spread(spec))
+    dtype, finite = getattr(torch, spec.dtype), all(math.isfinite(value) for value in (spec.mean, spec.minimum))
+    if spec.kind == "parameter":
+        return finite and (dtype.is_floating_point or dtype.is_complex)
+    return finite and dtype.is_floating_point and not _spread(spec)
 
 
 def _spread(spec: StateSpec) -> float:
@@ -119,7 +123,10 @@ def _spread(spec: StateSpec) -> float:
 
 
 def _draw_entry(spec: StateSpec, stream: _Stream) -> torch.Tensor:
-    size = math.prod(spec.shape)
+    size, dtype = math.prod(spec.shape), getattr(torch, spec.dtype)
+    if dtype.is_complex:
+        parts = _draw_entry(replace(spec, shape=(*spec.shape, 2), dtype="float64"), stream)
+        return torch.view_as_complex(parts).to(dtype)
     if not _spread(spec) and abs(spec.mean) >= 0.1:
         values = spec.mean * (0.5 + stream.uniform(size))  # a scale of 1 becomes one in [0.5, 1.5)
         return _tensor(values, spec.shape, spec.dtype)
@@ -214,6 +221,7 @@ _BEYOND = 32
 _MASKED_ROWS = 16
 
 MASKED = "masked"  # the distribution with runs of -inf, and integers that stand for no value
+PADDED = "padded"  # the same; some runs begin their rows
 NAMED = "named"  # the distribution around constants that a source names
 _NEAR = 2.0**-20  # relative distance of a number that is just above or below a constant
 
@@ -290,16 +298,23 @@ def _columns(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
     return _assorted(stream, shape, parts, _in_columns)
 
 
-def _masked(stream: _Stream, shape: _Shape) -> Array:
+def _masked(stream: _Stream, shape: _Shape, padded: bool = False) -> Array:
     """Normal numbers; every sixteenth row, and at least one, has a run of -inf over a third of it, as a mask makes it.
 
     A row begins with a number, so that a running maximum is finite.
     """
     size, width = math.prod(shape), shape[-1] if shape else 1
     column, row = np.arange(size) % width, np.arange(size) // max(1, width)
-    start = 1 + int(stream.integers(1, max(1, width // 2))[0])
+    inner = 1 + int(stream.integers(1, max(1, width // 2))[0])
+    is_first = padded & (row // _MASKED_ROWS % 2 == (size > width * _MASKED_ROWS))
+    start = np.where(is_first, 0, inner)
     run = (row % _MASKED_ROWS == 0) & (column >= start) & (column < start + width // 3)
     return np.where(run, -np.inf, stream.normal(size))
+
+
+def _left_padded(stream: _Stream, shape: _Shape) -> Array:
+    """Those of `masked`; every other run begins its row, and a running maximum with -inf."""
+    return _masked(stream, shape, padded=True)
 
 
 def _padded(stream: _Stream, shape: _Shape, values: Array) -> Array:
@@ -315,6 +330,11 @@ def _padded(stream: _Stream, shape: _Shape, values: Array) -> Array:
 def _small(stream: _Stream, shape: _Shape) -> Array:
     """Normal numbers times 2^-20: below the eps of a norm, or of a scale, over all values."""
     return stream.normal(math.prod(shape)) * 2.0**-20
+
+
+def _beyond(stream: _Stream, shape: _Shape) -> Array:
+    """Normal numbers times 2^33, beyond int32."""
+    return stream.normal(math.prod(shape)) * 2.0**33
 
 
 def _special(stream: _Stream, shape: _Shape) -> Array:
@@ -351,11 +371,13 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "shifted_strided": _shifted,  # guests lay it out with other strides
     "faint": _faint,
     "small": _small,
+    "beyond": _beyond,
     "heavy_tailed": _heavy_tailed,
     "sparse": _sparse,
     "assorted": _assorted,
     "columns": _columns,
     MASKED: _masked,
+    PADDED: _left_padded,
     "special": _special,
 }
 
@@ -372,7 +394,7 @@ def _draw_input(
     if dtype.is_floating_point:
         if distribution == NAMED:
             values = _named(stream, spec.shape, named)
-        elif distribution == MASKED and spec.low < spec.high:
+        elif distribution in (MASKED, PADDED) and spec.low < spec.high:
             values = _normal(stream, spec.shape)
         elif distribution in KINDS_OF_VALUES:
             values = KINDS_OF_VALUES[distribution](stream, spec.shape, parts)
@@ -389,7 +411,7 @@ def _draw_input(
         if distribution == "sparse":  # every other row is True throughout, or False throughout
             _, _, kinds = _over_and_over(stream, spec.shape, 4)
             values = np.where(kinds % 2 == 0, values, kinds // 2)
-        elif distribution in (*KINDS_OF_VALUES, MASKED):
+        elif distribution in (*KINDS_OF_VALUES, MASKED, PADDED):
             values = _padded(stream, spec.shape, values)
         return _tensor(values, spec.shape, spec.dtype)
     bound = max(1, spec.high - spec.low)
@@ -398,7 +420,7 @@ def _draw_input(
         values = np.minimum(values, stream.integers(size, bound))
     if distribution == "sparse" and size > 1:  # both ends of the range, which a random draw rarely has
         values[[0, -1]] = 0, bound - 1
-    if distribution == MASKED:
+    if distribution in (MASKED, PADDED):
         own, share = [int(n) - spec.low for n in named if _holds(dtype, n)], 4
     else:
         own, share = [int(n) - spec.low for n in named if n == int(n) and spec.low <= n < spec.high], 2

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import cycle
 
-from kernelquarry.pipeline.sandbox.inputs import MASKED, is_redrawn
+from kernelquarry.pipeline.sandbox.inputs import MASKED, PADDED, is_redrawn
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import (
@@ -26,12 +26,15 @@ from kernelquarry.transforms.workloads.resize import (
     unpredictable,
 )
 
-from .source_constants import SourceConstants
+from .source_constants import SourceConstants, extents
 from .task import FAR, FLIPPED, Task
 
 _AT_CONSTANTS = 2  # calls at sizes that the sources name
 # Modules whose inputs may hold -inf or labels that stand for none: others give NaN, and kernels need not agree.
 _MASKABLE = re.compile(r"softmax|mask|inf\b|ignore_index|attention")
+_PADDABLE = re.compile(r"mask|inf\b")  # those that mention them; a softmax alone may take each row's first as a number
+_ROUNDS = re.compile(r"\.(round|floor|ceil|trunc)\(")
+_CONVERTS = re.compile(r"\.(long|int|short|char|byte|to|type)\(")  # to a dtype that may hold no large number
 _FEW = 5  # a size that is not broadcast, nor are its halves, 3 and 2
 _SHORT = 4  # for sizes other than a long one; the halves of 3 would be 2 and 1, which is broadcast
 # Of the calls at other sizes, in turn: programs in three orders, masked elements as poison and as zeros.
@@ -57,7 +60,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
 
     | sizes | values |
     |---|---|
-    | each free size 1, and 5 | normal; all small once |
+    | each free size 1, and 5 | normal; all small once; `beyond` if it rounds |
     | constants of the sources | every kind along columns |
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
@@ -69,7 +72,8 @@ def further_calls(task: Task) -> list[FurtherCall]:
     first = task.workloads[0]
     calls = [FurtherCall(first)]
     if not task.training and any(map(is_redrawn, task.state)):
-        calls += [FurtherCall(first, weights=weights) for weights in (CONSTRUCTOR, FAR, FLIPPED)]
+        calls += [FurtherCall(first, weights=weights) for weights in (CONSTRUCTOR, FAR)]
+        calls.append(FurtherCall(first, "assorted", weights=FLIPPED))
     shapes = [(spec.shape, spec.dtype, spec.low, spec.high) for spec in first.tensors]
     if len(set(shapes)) < len(shapes):
         calls.append(FurtherCall(first, one_tensor=True, perturbations=("alike",)))
@@ -87,11 +91,14 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         yield FurtherCall(few)
         if not number:
             yield FurtherCall(few, "small")
+            if _ROUNDS.search(task.python_code) and not _CONVERTS.search(task.python_code):
+                yield FurtherCall(few, "beyond")
         yield FurtherCall(one, requires=few)
-    constants = SourceConstants(task.triton_code, task.python_code).sizes
-    for call in at_numbers(own, constants, _AT_CONSTANTS, _SHORT):
+    constants = SourceConstants(task.triton_code, task.python_code)
+    for call in at_numbers(own, constants.sizes, _AT_CONSTANTS, _SHORT, constants.limits):
         yield FurtherCall(call, "columns")
-    masked = MASKED if _MASKABLE.search(f"{task.python_code}\n{task.init_args}") else "assorted"
+    text = f"{task.python_code}\n{task.init_args}"
+    masked = PADDED if _PADDABLE.search(text) else MASKED if _MASKABLE.search(text) else "assorted"
     kinds = (("normal", "assorted"), ("columns",), (masked,))
     for number, (call, distributions) in enumerate(zip(unpredictable(own, shares[1:]), kinds, strict=False)):
         image = None if number else non_square(own, call, upright=shares[0] < 0.5)
@@ -105,7 +112,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         yield FurtherCall(more_rows.get(size, call))
     for call in crowded(own):
         yield FurtherCall(call, "assorted")
-    for call in exceed_numel(own, constants, _AT_CONSTANTS):
+    for call in exceed_numel(own, (*constants.sizes, *extents(task.triton_code)), _AT_CONSTANTS):
         yield FurtherCall(call)
 
 

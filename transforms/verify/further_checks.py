@@ -27,7 +27,7 @@ from .task import FAR, FLIPPED, Call, PlannedTrial, Task, VerifySettings, draw, 
 _FIRST_SEED = 128  # of the calls at other sizes, among the 256 seeds of a task
 _MAX_CONFIGURATIONS = 64
 _PERTURBATIONS = (("gpu", "zero_masked", "offset"), ("random",))  # of one call each
-_UNIT = 64
+_UNIT, _BLOCK = 64, 16  # a multiple of most blocks; the smallest block of most
 _MOST_TUNED = 1 << 17  # elements of a call that each configuration runs
 _REFERENCE_S = _CALL_S = 0.5  # CPU seconds of one call at other sizes: of the reference once, of the candidate
 _BUDGET_S = 2.0  # CPU seconds of the candidate for all of them
@@ -196,13 +196,15 @@ def _alone(batch: _Batch, index: int) -> Call:
 def _check_configurations(batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> None:
     """Check every configuration of the autotuned kernels on the largest call that the candidate runs in time.
 
-    An autotuner may select any of them. A GPU's skips configurations that do not fit.
+    An autotuner may select any of them. A GPU's skips configurations that do not fit. Of the call, as many sizes as
+    possible are multiples of no block.
     """
     count = min(batch.extra[0].configurations, _MAX_CONFIGURATIONS)
     pairs = enumerate(zip(batch.calls, batch.runs, strict=True))
     ran = [index for index, (call, run) in pairs if run is not None and run.call and not call.weights]
     moderate = [index for index in ran if count_elements(batch.calls[index].workload) <= _MOST_TUNED] or ran
-    index = max(moderate, key=lambda each: (count_elements(batch.calls[each].workload), -each))
+    workloads = [call.workload for call in batch.calls]
+    index = max(moderate, key=lambda each: (_uneven(workloads[each]), count_elements(workloads[each]), -each))
     specs = [_spec(batch.reference.task, batch.calls[index], index, number) for number in range(1, count)]
     writes = batch.reference.writes()
     runs, tensors = run_specs(specs, batch.reference, sandbox, settings, _BUDGET_S, writes)
@@ -210,6 +212,11 @@ def _check_configurations(batch: _Batch, sandbox: Sandbox, settings: VerifySetti
         if fails(batch.reference, run, tensors, number, index):
             raised = run.raised or "wrong values"
             raise Rejected(Reason.WRONG_VALUES, f"with configuration {specs[number].configuration}: {raised}")
+
+
+def _uneven(workload: Workload) -> int:
+    """Number of sizes that are multiples of no block."""
+    return sum(size % _BLOCK > 0 for spec in workload.tensors for size in spec.shape)
 
 
 def _alternatives(own: Sequence[Workload], batch: _Batch) -> list[FurtherCall]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
-from kernelquarry.pipeline.sandbox.inputs import KINDS_OF_VALUES, MASKED, NAMED
+from kernelquarry.pipeline.sandbox.inputs import KINDS_OF_VALUES, MASKED, NAMED, PADDED
 from kernelquarry.pipeline.sandbox.jobs.calls import Launch, ObservedCall, StateEntry
 from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE, ReferenceRequest
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
@@ -28,7 +28,7 @@ from kernelquarry.pipeline.schema.records import Trial, Workload
 
 from .evidence import InputRejected, Rejected, check_kernels, check_logged, reply_of
 from .hints import hint
-from .task import PlannedTrial, Task, VerifySettings, nudges, terms, trial_calls
+from .task import PlannedTrial, Task, VerifySettings, nudges, source_values, terms, trial_calls
 
 _TIES = ("sparse", *KINDS_OF_VALUES, NAMED)  # distributions with equal values
 _NEAR_TIES = ("scaled", "faint")  # distributions on which computed values, of a softmax for example, can be equal
@@ -37,7 +37,9 @@ _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")
 # Operators whose order of equal values is unspecified.
 _SORTED = re.compile(r"\b(a?r?g?sort|msort|topk)\(")
 # Operators whose choice among equal values is unspecified, and is not varied by `AlternateTieBreaks`.
-_ANY = re.compile(r"\b(kthvalue|\w*median|mode|cummax|cummin|unique\w*|hist\w+|quantize\w*|\w*pool\w*)\(")
+_ANY = re.compile(
+    r"\b(kthvalue|\w*median|mode|cummax|cummin|unique\w*|hist\w+|quantize\w*)\(|return_indices|with_indices"
+)
 # Operators that round to an integer: on computed values, an error may change the result by one.
 _ROUNDED = re.compile(r"\b(round|floor|ceil|trunc)\(|\.(long|int|short|char|byte|to|type)\(")
 # Whether a product of numbers of very different sizes overflows depends on the order of the factors.
@@ -92,7 +94,7 @@ class Reference:
             half=task.is_half,
             apart=self._apart,
             ties=tuple(index for index, trial in enumerate(trials) if self._is_tied(trial)),
-            exact=tuple(index for index, trial in enumerate(trials) if trial.distribution == NAMED),
+            exact=tuple(source_values(task) if trial.distribution == NAMED else () for trial in trials),
         )
         report = sandbox.run(Job(REFERENCE, request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
@@ -190,7 +192,7 @@ class Reference:
         summed = terms(workload, self.task.state, shapes, in_order=self._apart)
         tied, free = run.get("tied"), self._any_integer(index)
         honest, rounded = (nudged, eager) if self.task.is_half else ([eager, *nudged], None)
-        masked = self.trials[index].distribution == MASKED
+        masked = self.trials[index].distribution in (MASKED, PADDED)
         return ErrorBounds(oracle, honest, summed, rounded, tied, free, any_special=masked)
 
     def check_impostors(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Numeric constants that only the candidate's source or only the reference's contains, or compares with.
 
-At these sizes and values the two may differ, by mistake or on purpose, so trials and further checks draw them.
+At these sizes and values the two may differ, by mistake or on purpose, so trials and further checks draw them. They
+also draw the fractions with which the reference compares: a value on such a boundary is on one side of it.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import ast
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kernelquarry.filters.language.parsed_source import last_name
 from kernelquarry.pipeline.schema.parse_python import parse
 
 _LIMITING = frozenset("clamp max maximum min minimum range".split())  # functions that compare their arguments
+_DECIDING = frozenset("ge gt hardshrink le lt threshold".split())  # functions that jump at an argument
 _MIN_INTEGER = 8  # other draws cover smaller integers, and other calls cover smaller sizes
 _LARGEST, _SMALLEST = 1e12, 1e-12  # values beyond overflow in honest formulas, or are guards against overflow
 _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
@@ -36,48 +38,80 @@ class SourceConstants:
 
     def __init__(self, code: str, reference: str) -> None:
         try:
-            every, compared = zip(*map(_constants, (code, reference)), strict=True)
+            every, compared, deciding = zip(*map(_constants, (code, reference)), strict=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            every, compared = ({}, {}), ({}, {})
+            every, compared, deciding = ({}, {}), ({}, {}), ({}, {})
         known = every[0].keys() & every[1].keys()
         self._compared = [n for n in compared[0] | compared[1] if n not in known]
         self._compared_by_one = [n for n in compared[0] | compared[1] if (n in compared[0]) != (n in compared[1])]
+        self._boundaries = [n for n in deciding[1] if n != int(n)]
         others = [n for numbers in every for n in sorted(numbers, key=abs, reverse=True)]
         self._others = [n for n in dict.fromkeys(others) if n not in known and n not in self._compared]
 
     @property
     def values(self) -> tuple[float, ...]:
         """Constants that elements of inputs may be compared with or padded by."""
-        every = dict.fromkeys((*self._compared_by_one, *self._others))
+        every = dict.fromkeys((*self._compared_by_one, *self._others, *self._boundaries))
         in_range = [n for n in every if _SMALLEST <= abs(n) <= _LARGEST]
         return tuple(n for n in in_range if n != int(n) or abs(n) >= _MIN_INTEGER)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Constants that may be the size of a dimension, or a bound for it."""
+        others = (int(n) for n in self._others if n == int(n) and n >= _MIN_INTEGER)
+        return tuple(dict.fromkeys((*self.limits, *others)))
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """Constants that a size may be compared with, and one more."""
         near = [other for n in self._compared for other in (n, n + 1)]
-        return tuple(dict.fromkeys(int(n) for n in (*near, *self._others) if n == int(n) and n >= _MIN_INTEGER))
+        return tuple(dict.fromkeys(int(n) for n in near if n == int(n) and n >= _MIN_INTEGER))
+
+
+def extents(code: str) -> tuple[int, ...]:
+    """Numbers of elements that loops and grids of a fixed length may cover, the largest first: their products with an
+    integer of the source, such as a block."""
+    numbers = integers(code)
+    nodes = list(ast.walk(parse(code))) if numbers else []
+    loops = {*_fixed(call.args[-1] for call in nodes if isinstance(call, ast.Call) and _is_range(call))}
+    grids = {*_fixed(node.slice for node in nodes if isinstance(node, ast.Subscript))}
+    counts = loops | grids | {loop * grid for loop in loops for grid in grids}
+    return tuple(sorted({count * n for count in counts for n in numbers}, reverse=True))
+
+
+def _is_range(call: ast.Call) -> bool:
+    return last_name(call.func) in ("range", "static_range") and len(call.args) in (1, 2)
+
+
+def _fixed(nodes: Iterable[ast.expr]) -> Iterator[int]:
+    """The lengths, from `_MIN_INTEGER` on, that are constants, or a tuple's of constants."""
+    for node in nodes:
+        values = [constant_value(each) for each in (node.elts if isinstance(node, ast.Tuple) else [node])]
+        whole = [int(n) for n in values if n is not None and n == int(n)]
+        if whole and len(whole) == len(values) and math.prod(whole) >= _MIN_INTEGER:
+            yield math.prod(whole)
 
 
 def integers(code: str) -> tuple[int, ...]:
     """The integers of a source that may bound a size, in order. There are none if it does not parse."""
     try:
-        numbers, _ = _constants(code)
+        numbers, *_ = _constants(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     return tuple(sorted({int(n) for n in numbers if n == int(n) and _MIN_INTEGER <= n <= _LARGEST}))
 
 
 @functools.lru_cache(maxsize=8)
-def _constants(text: str) -> tuple[dict[float, None], dict[float, None]]:
-    """The constants of a source, and those in its comparisons."""
+def _constants(text: str) -> tuple[dict[float, None], ...]:
+    """The constants of a source, those in its comparisons and limits, and those in comparisons alone."""
     tree = parse(text)
-    return dict.fromkeys(_numbers(tree)), dict.fromkeys(_compared(tree))
+    deciding = dict.fromkeys(_compared(tree, _DECIDING))
+    return dict.fromkeys(_numbers(tree)), dict.fromkeys(_compared(tree, _LIMITING)), deciding
 
 
-def _compared(tree: ast.AST) -> Iterator[float]:
+def _compared(tree: ast.AST, functions: frozenset[str]) -> Iterator[float]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_name(node.func) in _LIMITING):
+        if isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_name(node.func) in functions):
             yield from _numbers(node)
 
 

@@ -15,6 +15,7 @@ from kernelquarry.pipeline.sandbox.inputs import (
     KINDS_OF_VALUES,
     MASKED,
     NAMED,
+    PADDED,
     draw_far_state,
     draw_gradient,
     draw_inputs,
@@ -49,6 +50,9 @@ _SEED_BITS = 8  # low bits of a seed, which number the trials of a task; the oth
 FAR = "far"  # the set of weights that are far from those of constructors and trainings
 FLIPPED = "flipped"  # the same with other signs
 _IGNORED = re.compile(r"\bignore_index\s*(?::\s*int\s*)?=\s*(-?\d+)")  # a label that stands for none
+_ROUND, _HALVES = re.compile(r"\.round\("), (0.5, 2.5)  # to even
+# Functions of NaN, of which each takes an argument of `forward`.
+_OF_NAN = r"\b(?:isnan|isfinite|nan_to_num|nanmean|nansum)\(\s*(?:{names})\b|\b(?:{names})\.(?:isnan|isfinite|nan)"
 # Distributions on which a reference may raise.
 _REFUSABLE = ("shifted_strided", "special", "sparse", *KINDS_OF_VALUES, NAMED)
 _HALF = frozenset({"float16", "bfloat16"})
@@ -214,6 +218,7 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     if task.by_model:
         drawn += [(0, "sparse"), (_workload_with_rows(task), "assorted")]
         drawn += [(_workload_with_rows(task), NAMED)] if source_values(task) else []
+        drawn += [(0, "special")] if _takes_nan(task) else []
     elif _keeps_nan(task):
         drawn.append((0, "special"))
     if odd is None:
@@ -227,9 +232,17 @@ def _keeps_nan(task: Task) -> bool:
     return not any("_fft_" in name for name in task.extern_ops)
 
 
+def _takes_nan(task: Task) -> bool:
+    """True if the module has a function of NaN, of one of its inputs."""
+    names = "|".join(re.escape(spec.name) for spec in task.workloads[0].tensors)
+    return bool(names) and re.search(_OF_NAN.format(names=names), task.python_code) is not None
+
+
 def source_values(task: Task) -> tuple[float, ...]:
-    """Constants of the sources that the distribution `named` draws."""
-    return SourceConstants(task.triton_code, f"{task.python_code}\n{task.init_args}").values[:KINDS]
+    """Constants of the sources that the distribution `named` draws, and halves if the module rounds to even."""
+    named = SourceConstants(task.triton_code, f"{task.python_code}\n{task.init_args}").values
+    halves = _HALVES if _ROUND.search(task.python_code) else ()
+    return (*halves, *(n for n in named if n not in halves))[:KINDS]
 
 
 def uneven(task: Task) -> int | None:
@@ -310,7 +323,7 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
 
 def _numbers(task: Task, trial: PlannedTrial) -> tuple[float, ...]:
     """Constants of the sources that the trial's inputs are drawn from."""
-    if trial.distribution == MASKED:
+    if trial.distribution in (MASKED, PADDED):
         return tuple(int(n) for n in _IGNORED.findall(f"{task.python_code}\n{task.init_args}"))
     return source_values(task) if trial.distribution == NAMED else ()
 

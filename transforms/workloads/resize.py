@@ -103,10 +103,18 @@ def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | No
             lengths = range(_LONG, _LONGEST)
             longest = _LONG - 1 + bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}))
             calls[size] = resized(workloads, setting | {size: _between(_LONG, longest, share)})
-        elif 2 * max(size) < (longest := _longest(workloads, setting, size)):
-            least = _LONG if longest > _LONG else longest * 3 // 4
+            continue
+        longest, axes = _longest(workloads, setting, size), _axes_of(workloads, size)
+        if 2 * max(size) ** axes < longest**axes:  # a kernel may take all axes of an image as one
+            least = _LONG if longest > _LONG else longest * 9 // 10
             calls[size] = resized(workloads, setting | {size: _between(least, longest, share)})
     return calls
+
+
+def _axes_of(workloads: Sequence[Workload], size: Size) -> int:
+    """The number of axes with a size that one tensor has at most."""
+    tensors = [tensor for (tensor, _), each in axis_sizes(workloads).items() if each == size]
+    return max(map(tensors.count, tensors))
 
 
 def _longest(workloads: Sequence[Workload], setting: dict[Size, int], size: Size) -> int:
@@ -157,12 +165,15 @@ def unpredictable(workloads: Sequence[Workload], shares: Sequence[float]) -> lis
     return [resized(workloads, setting) for setting in settings] if free else []
 
 
-def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int, few: int) -> list[Workload]:
+def at_numbers(
+    workloads: Sequence[Workload], numbers: Sequence[int], most: int, few: int, limits: Sequence[int] = ()
+) -> list[Workload]:
     """Calls in which each free size takes each of `numbers` that no workload has for it.
 
     One call sets as many sizes as fit. Earlier numbers come first.
 
     Args:
+        limits: the numbers for which a call may be twice as large.
         most: at most this many calls.
         few: cap of the other sizes where the call with their smallest values would be too large.
     """
@@ -170,7 +181,8 @@ def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int,
     least = _least(free)
     shortest = {size: min(n, few) for size, n in least.items()}
     left = [(size, n) for n in numbers for size in free if n not in size]
-    left = [(size, n) for size, n in left if _fits(workloads, shortest | {size: n}, _MOST_LONG)]
+    largest = {n: _MOST_LONG << (n in limits) for n in numbers}
+    left = [(size, n) for size, n in left if _fits(workloads, shortest | {size: n}, largest[n])]
     while left and len(calls) < most:
         first, n = left[0]
         setting = (least if _fits(workloads, least | {first: n}) else shortest) | {first: n}
@@ -194,8 +206,12 @@ def exceed_numel(workloads: Sequence[Workload], numbers: Sequence[int], most: in
         return []
     tensor = next(tensor for (tensor, _), size in sizes.items() if size == long)
     setting = {size: size[-1] for size in free}
-    one, two = (math.prod(resized(workloads, setting | {long: n}).tensors[tensor].shape) for n in (1, 2))
-    calls = [resized(workloads, setting | {long: n // (two - one) + 2}) for n in numbers if n > _MOST_DRAWN]
+
+    def numel(n: int) -> int:
+        return math.prod(resized(workloads, setting | {long: n}).tensors[tensor].shape)
+
+    lengths = [1 + bisect_right(range(n), n, key=numel) for n in numbers if _MOST_DRAWN < n < _WIDE]
+    calls = [resized(workloads, setting | {long: n}) for n in lengths]
     return [call for call in calls if count_elements(call) <= _WIDE][:most]
 
 

@@ -15,7 +15,7 @@ class ReferenceRequest:
     nudges: tuple[tuple[int, ...], ...]  # of each trial: units in the last place by which nudged runs move the values
     half: bool  # the module, an input or a weight has a half dtype: nudged runs are in float32
     ties: tuple[int, ...]  # trials that are run once more with other indices of equal values
-    exact: tuple[int, ...]  # trials in which large whole numbers are not moved
+    exact: tuple[tuple[float, ...], ...]  # of each trial: values that are not moved; large whole numbers neither
     apart: bool = False  # each run starts from the constructor's state, and refused trials are left out
 
 

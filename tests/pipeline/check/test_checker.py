@@ -201,6 +201,11 @@ def test_a_constructor_is_tried_above_the_kernel_s_numbers(checker: Checker) -> 
     assert " and [" in verdict.note
     untried = checker.check(wide, bounded.replace("10000", "50000"))
     assert untried and "no call gave scale_relu a columns above 50000, a number of its file" in untried.note
+    summed = KERNEL.replace("at % columns", "at % tl.minimum(columns, most)")
+    summed = summed.replace(
+        "    inside =", "    most = 0\n    for _ in tl.static_range(16):\n        most += 640\n    inside ="
+    )
+    assert checker.check(wide, summed).evidence.startswith("constructed with [")
 
 
 LAUNCH = "scale_relu[(triton.cdiv(n, 128),)]"
@@ -334,6 +339,9 @@ UNFIT = {
     "get_inputs() raises: line 19: ZeroDivisionError": module(get_inputs="return [1 / 0]"),
     "Model is not constructed": SCALE.replace("return [columns]", "return [columns, 3]"),
     "forward raises: line 15: ValueError: no": module(forward="raise ValueError('no')"),
+    "two inputs share memory, and forward changes one": module(
+        get_inputs="x = torch.randn(rows, columns)\n    return [x, x]", forward="return x.mul_(y)"
+    ).replace("forward(self, x)", "forward(self, x, y)"),
     "is random": module(forward="return x + torch.rand_like(x)"),
     "forward changes total, which is not": module(forward="return x + self.total.add_(x.sum())").replace(
         "        self.scale",
@@ -444,6 +452,25 @@ def test_integers_keep_the_range_that_they_are_drawn_from(sandbox: Sandbox) -> N
 
 
 @pytest.mark.parametrize(
+    ("draw", "result", "bounds"),
+    [
+        ("torch.ones", "x * mask[:, None]", (0, 2)),
+        ("torch.zeros", "x + self.scale[mask][:, None]", (0, 2)),
+        ("torch.zeros", "x + self.scale[:1][mask][:, None]", (0, 1)),  # 1 is no index there
+        ("torch.ones", "x / mask[:, None]", (1, 2)),
+    ],
+)
+def test_integers_that_are_all_0_or_all_1_are_both_where_the_module_takes_them(
+    draw: str, result: str, bounds: tuple[int, int], sandbox: Sandbox
+) -> None:
+    code = module(
+        get_inputs=f"return [torch.randn(rows, columns), {draw}(rows, dtype=torch.long)]", forward=f"return {result}"
+    ).replace("forward(self, x)", "forward(self, x, mask)")
+    problem = read_problem(code, sandbox, GUEST, LIMITS, more_calls=1)
+    assert {(call.tensors[1].low, call.tensors[1].high) for call in problem.workloads} == {bounds}
+
+
+@pytest.mark.parametrize(
     ("signature", "names"), [("value, more", ["value", "x1"]), ("x1, value", ["x0", "x1"]), ("*values", ["x0", "x1"])]
 )
 def test_inputs_have_the_names_of_forward_s_arguments(sandbox: Sandbox, signature: str, names: list[str]) -> None:
@@ -509,12 +536,13 @@ def test_the_state_is_described_as_it_was_before_any_call(sandbox: Sandbox) -> N
 @pytest.mark.parametrize(
     ("draw", "result", "high"),
     [
-        ("torch.rand", "torch.log(x)", 1),
+        ("torch.rand", "torch.log(x)", 2),
+        ("torch.rand", "torch.log(x) + torch.log1p(-x)", 1),
         ("torch.randn", "torch.log(x)", 0),
         ("torch.rand", "nn.functional.binary_cross_entropy(x, x)", 1),  # raises on others
     ],
 )
-def test_inputs_between_0_and_1_stay_there_where_others_fail(
+def test_inputs_between_0_and_1_are_above_0_and_at_most_2_where_others_fail(
     draw: str, result: str, high: int, sandbox: Sandbox
 ) -> None:
     code = module(get_inputs=f"return [{draw}(rows, columns)]", forward=f"return {result} * self.scale")

@@ -39,16 +39,18 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "shifted_strided": "deb4e31bfb4e2c3a",
         "faint": "12ba0a042a27526d",
         "small": "8410e066379a1cd9",
+        "beyond": "70a5568f4bb2f40f",
         "heavy_tailed": "777fa4c1f2e99c3f",
         "sparse": "755307e135869fc6",
         "assorted": "03e20686f2f4105e",
         "columns": "e12c89c121193cdc",
         "masked": "a4638915f06f2817",
+        "padded": "1ef2bbe88a4039d3",
         "special": "842d3b4ccddae91b",
     }
 
 
-@pytest.mark.parametrize("distribution", ["assorted", "columns", "masked"])
+@pytest.mark.parametrize("distribution", ["assorted", "columns", "masked", "padded"])
 def test_masks_have_rows_that_are_padded_at_either_end(distribution: str) -> None:
     (mask,) = draw_inputs(workload(TensorSpec("b", (2, 3, 40), "bool")), distribution, 5)
     starts, ends = ((mask ^ negated).long().cummin(-1)[0].sum(-1) for negated in (True, False))
@@ -59,6 +61,11 @@ def test_masks_have_rows_that_are_padded_at_either_end(distribution: str) -> Non
 def test_small_numbers_are_small_throughout() -> None:
     (x,) = draw_inputs(workload(floats(30, 100)), "small", 0)
     assert 1e-7 < x.std() < 1e-6 and x.abs().max() < 1e-5
+
+
+def test_numbers_beyond_int32_are_drawn() -> None:
+    (x,) = draw_inputs(workload(floats(30, 100)), "beyond", 0)
+    assert (x.abs() > 1 << 31).double().mean() > 0.5 and x.isfinite().all()
 
 
 def test_named_numbers_are_among_the_values_of_floats_and_of_indices_that_may_be_so() -> None:
@@ -158,6 +165,13 @@ def test_masked_rows_begin_with_a_number_and_have_a_run_of_infinities() -> None:
     runs = x.isneginf()
     assert runs.any(dim=1).nonzero().flatten().tolist() == [0, 16, 32] and not runs[:, 0].any()
     assert (runs.sum(dim=1)[::16] == 100).all() and x[~runs].isfinite().all()
+
+
+def test_padded_rows_begin_with_infinities_in_turn() -> None:
+    (x,), (one,) = (draw_inputs(workload(floats(rows, 300)), "padded", 0) for rows in (65, 4))
+    runs = x.isneginf()
+    assert runs[:, 0].nonzero().flatten().tolist() == [16, 48] and (runs.sum(dim=1)[::16] == 100).all()
+    assert one.isneginf()[:, 0].tolist() == [True, False, False, False]
 
 
 def test_masked_labels_are_among_the_numbers_that_stand_for_none() -> None:
@@ -288,6 +302,13 @@ def test_a_bias_of_zero_takes_both_signs() -> None:
 def test_positive_weights_stay_positive(spec: StateSpec) -> None:
     values = redrawn(spec)
     assert values.min() >= 0 and values.std() > 0.05
+
+
+def test_complex_parameters_change_in_both_parts() -> None:
+    (values,) = draw_state((entry(dtype="complex64", mean=1.0, low=1.0),), 0).values()
+    assert values.dtype == torch.complex64 and values.real.std() > 0.2 and values.imag.std() > 0.2
+    spec = entry(dtype="complex64", std=0.3, low=-1.0)
+    assert torch.equal(draw_far_state((spec,), 0)["s"], redrawn(spec))
 
 
 @pytest.mark.parametrize(

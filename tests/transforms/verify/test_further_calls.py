@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, MASKED
+from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, MASKED, PADDED
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.further_calls import FurtherCall, further_calls
 from kernelquarry.transforms.verify.task import FAR, FLIPPED, Task
+from kernelquarry.transforms.workloads.resize import count_elements
 
 
 def workload(*shapes: tuple[int, ...]) -> Workload:
@@ -52,6 +53,7 @@ def test_programs_run_in_each_order_and_masked_loads_give_zeros() -> None:
 def test_the_first_workload_is_called_with_other_weights() -> None:
     weights = [call.weights for call in further_calls(TASK) if call.workload == TASK.workloads[0]]
     assert weights == ["", CONSTRUCTOR, FAR, FLIPPED]
+    assert {call.distribution for call in further_calls(TASK) if call.weights == FLIPPED} == {"assorted"}
     assert {call.weights for call in further_calls(replace(TASK, state=()))} == {""}
 
 
@@ -67,8 +69,32 @@ def test_inputs_of_one_shape_are_one_tensor_in_one_call() -> None:
 
 
 def test_masks_are_for_modules_that_name_one() -> None:
-    without = replace(TASK, python_code="F.gelu(x)")
-    assert MASKED not in {call.distribution for call in further_calls(without)}
+    distributions = {
+        text: {call.distribution for call in further_calls(replace(TASK, python_code=text))} & {MASKED, PADDED}
+        for text in ("F.gelu(x)", "F.softmax(x, -1)", "F.softmax(x + mask, -1)")
+    }
+    assert [*distributions.values()] == [set(), {MASKED}, {PADDED}]
+
+
+def test_numbers_beyond_int32_are_for_modules_that_round() -> None:
+    drawn = [
+        "beyond" in {call.distribution for call in further_calls(replace(TASK, python_code=text))}
+        for text in ("torch.floor(x)", "x", "torch.floor(x).long()", "torch.remainder(x, 3.0)")
+    ]
+    assert drawn == [True, False, False, False]
+
+
+def test_calls_exceed_what_loops_and_grids_of_a_fixed_length_cover() -> None:
+    persistent = replace(TASK, triton_code="for k in range(8):\n    kernel[(132,)](x, BLOCK=1024)")
+    counts = {count_elements(call.workload) for call in further_calls(persistent)}
+    assert any(0 < count - 8 * 132 * 1024 < 100 for count in counts)
+
+
+def test_a_size_with_which_a_kernel_compares_is_exceeded_next_to_a_fixed_one() -> None:
+    capped = replace(TASK, triton_code="row < 4096", workloads=(workload((4, 192)), workload((5, 192))))
+    assert 4097 in {shape(call)[0] for call in further_calls(capped)}
+    unlimited = replace(capped, triton_code="4097")
+    assert 4097 not in {shape(call)[0] for call in further_calls(unlimited)}
 
 
 def test_a_size_of_one_requires_that_the_reference_accepts_another() -> None:

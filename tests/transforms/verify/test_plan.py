@@ -48,6 +48,22 @@ def test_a_model_s_candidate_gets_zeros_and_no_special_values() -> None:
     assert not {"sparse", "assorted"} & {trial.distribution for trial in plan(TASK)}
 
 
+@pytest.mark.parametrize(
+    ("text", "is_special"),
+    [("torch.isnan(x)", True), ("x.nan_to_num(0.0)", True), ("torch.isnan(y)", False), ("x.softmax(-1)", False)],
+)
+def test_a_model_s_candidate_gets_nan_where_the_module_expects_it(text: str, is_special: bool) -> None:
+    trials = plan(replace(BY_MODEL, python_code=text))
+    assert ("special" in {trial.distribution for trial in trials}) is is_special
+
+
+def test_halves_are_drawn_where_the_module_rounds() -> None:
+    task = replace(BY_MODEL, python_code="torch.round(x)")
+    (place,) = (place for place, trial in enumerate(plan(task)) if trial.distribution == "named")
+    drawn = draw(task, plan(task))[f"input.{place}.0"]
+    assert (drawn == 0.5).any() and (drawn == 2.5).any()
+
+
 def test_a_candidate_with_an_fft_gets_no_nan() -> None:
     mixed = replace(TASK, purity=Purity.MIXED, extern_ops=("_fft_r2c", "copy"))
     with_nan, without = ([trial.distribution for trial in plan(task)] for task in (TASK, mixed))

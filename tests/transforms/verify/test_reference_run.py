@@ -10,6 +10,7 @@ import torch
 from corpus import load_case
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.inputs import NAMED
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import InputRejected
@@ -86,6 +87,34 @@ def test_bounds_that_depend_on_the_dtype_are_the_row_s_in_the_oracle(sandbox: Sa
     assert oracle.dtype == torch.float64 and torch.equal(oracle == 1, eager == 1)
     negative = oracle != 1
     torch.testing.assert_close(oracle[negative], eager[negative].double(), rtol=1e-6, atol=1e-44)
+
+
+STEP = """
+    def forward(self, x):
+        return (x > 0.5) * 2.0, (x * 3 > 1.5) * 2.0
+"""
+
+
+def test_a_value_on_a_boundary_is_on_one_side_of_it(sandbox: Sandbox) -> None:
+    reference = run(STEP, [PlannedTrial(0, 0, NAMED)], sandbox, 0.0, (16,))
+    x = reference.tensors["input.0.0"]
+    right, wrong = ([(x > 0.5) * 2.0, (x * 3 > 1.5) * 2.0], [(x >= 0.5) * 2.0, (x * 3 > 1.5) * 2.0])
+    assert (x == 0.5).any() and reference._bounds[0].measure(right).passes
+    assert not reference._bounds[0].measure(wrong).passes
+
+
+POOLED = """
+    def forward(self, x):
+        return nn.functional.max_pool1d(x, 2), (x >= 0).sum(-1)
+"""
+
+
+def test_counts_next_to_a_pool_are_compared_where_values_are_equal(sandbox: Sandbox) -> None:
+    reference = run(POOLED, [PlannedTrial(0, 0, "sparse")], sandbox, 0.0, (16,))
+    x = reference.tensors["input.0.0"]
+    pooled = torch.nn.functional.max_pool1d(x, 2)
+    assert reference._bounds[0].measure([pooled, (x >= 0).sum(-1)]).passes
+    assert not reference._bounds[0].measure([pooled, (x > 0).sum(-1)]).passes
 
 
 ROUTER = """

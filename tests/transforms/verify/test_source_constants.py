@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelquarry.transforms.verify.source_constants import SourceConstants
+from kernelquarry.transforms.verify.source_constants import SourceConstants, extents
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,19 @@ def test_constants_of_the_reference_alone_count() -> None:
 
 def test_constants_of_both_sources_count_only_where_one_of_them_compares() -> None:
     named = SourceConstants("x > 42.0 and x < 7.5 and n == 777\nx + 99.0", "y = 21 * 2\nn = 777.0\nx < 7.5\nx + 99.0")
-    assert named.values == (42.0, 777.0) and not named.sizes
+    assert named.values == (42.0, 777.0, 7.5) and not named.sizes, "7.5 is a boundary of the reference"
+
+
+def test_fractions_with_which_the_reference_compares_are_boundaries() -> None:
+    reference = "x > 0.3\ny = F.hardshrink(x, 0.5)\nz = x.clamp(-0.7, 0.9) + 0.2\nif n == 3: pass"
+    assert SourceConstants(reference, reference).values == (0.3, 0.5)
+
+
+def test_extents_are_products_of_fixed_loops_and_grids_with_other_numbers() -> None:
+    loop = "for k in tl.static_range(0, 32):\n    at = k * 256"
+    assert extents(loop) == (8192, 1024)
+    grid = "kernel[(132,)](x, BLOCK=1024)"
+    assert extents(grid) == (135168, 17424)
+    assert extents(f"for k in range(8):\n    {grid}")[0] == 8 * 132 * 1024
+    assert extents("for k in range(3):\n    at = k * 256") == extents("for k in range(n):\n    k * 256") == ()
+    assert extents("def (:") == ()

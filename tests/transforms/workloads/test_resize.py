@@ -3,6 +3,7 @@
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 from kernelquarry.transforms.workloads.resize import (
     at_numbers,
+    count_elements,
     crowded,
     enlarged,
     exceed_numel,
@@ -84,6 +85,12 @@ def test_lengthened_is_shorter_where_sizes_are_not_free():
     assert [call.tensors[0].shape for call in (few, many)] == [(1031, 256), (1286, 256)]
 
 
+def test_lengthened_counts_the_pixels_of_images_whose_channels_are_fixed():
+    images = [of_shapes((2, 32, 28, 28)), of_shapes((3, 32, 37, 37))]
+    (_, call) = longer(images, 0.0, 4)
+    assert call.tensors[0].shape[2] ** 2 > 64 * 64 and count_elements(call) <= 1 << 19
+
+
 def test_lengthened_interpolates_by_share():
     two = [of_shapes((4, 16)), of_shapes((3, 17))]
     (rows, _), (_, columns) = (call.tensors[0].shape for call in longer(two, 0.999))
@@ -115,11 +122,16 @@ def test_unpredictable_sizes():
 
 def test_exceed_numel_has_slightly_more_elements_than_a_number():
     assert exceed_numel(WORKLOADS, [1 << 20, 1 << 16, 8], 2) == [of_shapes((26216, 8, 5), (26216, 5))]
-    assert exceed_numel(WORKLOADS, [1 << 40], 2) == [] == exceed_numel(WORKLOADS[:1], [1 << 20], 2)
+    assert exceed_numel(WORKLOADS, [1 << 40, 1 << 100], 2) == [] == exceed_numel(WORKLOADS[:1], [1 << 20], 2)
     fixed_first = [of_shapes((4,), (3, 5)), of_shapes((4,), (2, 5))]
     assert exceed_numel(fixed_first, [1 << 20, 1 << 21, 1 << 22], 2) == [
         of_shapes((4,), (n // 5 + 2, 5)) for n in (1 << 20, 1 << 21)
     ]
+
+
+def test_exceed_numel_counts_axes_that_are_equal():
+    squares = [of_shapes((4, 4)), of_shapes((5, 5))]
+    assert exceed_numel(squares, [1 << 20], 2) == [of_shapes((1026, 1026))]
 
 
 def test_square_sets_all_free_sizes_equal():
@@ -204,6 +216,12 @@ def test_at_numbers_splits_sizes_that_do_not_fit_together():
 
 def test_at_numbers_caps_the_other_sizes_for_a_large_number():
     assert [shapes(call)[0] for call in at_numbers(WORKLOADS, [3000], 1, 2)] == [(3000, 8, 2)]
+
+
+def test_at_numbers_allows_limits_twice_the_size():
+    wide = [of_shapes((4, 192)), of_shapes((5, 192))]
+    (call,) = at_numbers(wide, [4097], 2, 2, limits=[4097])
+    assert shapes(call) == [(4097, 192)] and not at_numbers(wide, [4097], 2, 2)
 
 
 def test_at_numbers_leaves_out_known_and_too_large_numbers():

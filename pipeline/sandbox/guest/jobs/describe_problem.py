@@ -84,7 +84,7 @@ def _describe(request: ProblemRequest) -> tuple[ProblemReply, dict[str, Tensor]]
         given = problem if problem.code == code else given
         is_cheap = outlines or given is problem
         shapes = given.made_shapes() if given and is_cheap and more else ()
-    described = tuple(call.described(problem.needs_unit) for call in (problem, *calls))
+    described = tuple(call.described(problem.most, problem.takes_either) for call in (problem, *calls))
     initial = _Problem(problem.code) if problem.is_stateful else problem
     is_like_draws = limits is None or all(map(_is_ordinary, problem.tensors))
     own = [] if is_like_draws or any(value.is_complex() for value in problem.tensors) else problem.tensors
@@ -194,7 +194,9 @@ class _Problem:
         return tuple(ProblemShape(each["call"], tuple(each["shape"]), each["dtype"]) for each in made)
 
     def check(self) -> float:
-        """CPU seconds of a call. Raises: _Unfit: it raises, or two calls differ."""
+        """CPU seconds of a call. Raises: _Unfit: it raises, changes an input that is two, or two calls differ."""
+        if self._changes_shared():
+            raise _Unfit("two inputs share memory, and forward changes one of them: get_inputs() must copy it")
         seed(1)
         start = time.process_time()
         first = self.call()
@@ -213,6 +215,14 @@ class _Problem:
             raise _Unfit("the module is random: two calls in eval mode with the same inputs differ")
         return took_s
 
+    def _changes_shared(self) -> bool:
+        """True if inputs share memory, and a call changes one of them. Trials draw inputs that share none."""
+        if len({value.untyped_storage().data_ptr() for value in self.tensors}) == len(self.tensors):
+            return False
+        copies = [value.clone() for value in self.tensors]
+        self.call(fill(self._tree, copies))
+        return not all(map(_same, copies, self.tensors))
+
     def _state(self) -> dict[str, Tensor]:
         """All parameters and buffers by name, and what else is in the state_dict."""
         return {**dict(self.module.named_buffers()), **self.module.state_dict()}
@@ -222,19 +232,28 @@ class _Problem:
         return [value.shape for value in self.tensors]
 
     @cached_property
-    def needs_unit(self) -> bool:
-        """True if the module needs inputs between 0 and 1: on normal ones, it raises or is not finite."""
+    def most(self) -> int:
+        """The bound of inputs that must be above 0, 2 or 1; 0 if the module is finite on normal ones, too."""
         floats = [value for value in self.tensors if value.is_floating_point() and value.numel()]
         if not floats or not all(float(value.min()) >= 0 and float(value.max()) <= 1 for value in floats):
+            return 0
+        seed(3)
+        if not self._runs_on(Tensor.clone) or self._runs_on(_of_floats(torch.randn_like)):
+            return 0
+        return 2 if self._runs_on(_of_floats(lambda value: 2 * torch.rand_like(value))) else 1
+
+    @cached_property
+    def takes_either(self) -> bool:
+        """True if integers that are all 0, or all 1, may be both, as those of a mask and of token types."""
+        if not any(map(_is_flag, self.tensors)) or not self._runs_on(Tensor.clone):
             return False
         seed(3)
-        normal = [torch.randn_like(value) if value.is_floating_point() else value.clone() for value in self.tensors]
-        return self._runs_on(self.arguments()) and not self._runs_on(fill(self._tree, normal))
+        return self._runs_on(lambda value: torch.randint_like(value, 2) if _is_flag(value) else value.clone())
 
-    def _runs_on(self, arguments: Sequence[Any]) -> bool:
-        """True if a call neither raises nor has values that are not finite."""
+    def _runs_on(self, draw: Callable[[Tensor], Tensor]) -> bool:
+        """True if a call on inputs that are drawn so neither raises nor has values that are not finite."""
         try:
-            return _is_finite(self.call(arguments))
+            return _is_finite(self.call(fill(self._tree, list(map(draw, self.tensors)))))
         except _Unfit:
             return False
 
@@ -246,11 +265,16 @@ class _Problem:
             return False
         return True
 
-    def described(self, unit: bool = False) -> ProblemCall:
-        """The call. With `unit`, its floating-point inputs are drawn between 0 and 1."""
+    def described(self, most: int = 0, either: bool = False) -> ProblemCall:
+        """The call.
+
+        Args:
+            most: bound of its floating-point inputs, which are drawn above 0; 0: they are normal.
+            either: integers that are all 0, or all 1, are drawn from both.
+        """
         specs = tuple(
             InputSpec(tuple(value.shape), str(value.dtype).removeprefix("torch."), *bounds)
-            for value, bounds in zip(self.tensors, self._bounds_within(unit), strict=True)
+            for value, bounds in zip(self.tensors, self._bounds_within(most, either), strict=True)
         )
         return ProblemCall(specs, self._names(), self._tree)
 
@@ -265,9 +289,9 @@ class _Problem:
                 names[value["tensor"]] = parameter.name
         return tuple(names if len({*names}) == len(names) else numbered)
 
-    def _bounds_within(self, unit: bool) -> list[tuple[int, int]]:
+    def _bounds_within(self, most: int, either: bool) -> list[tuple[int, int]]:
         return [
-            (0, 1) if unit and value.is_floating_point() else bounds
+            (0, most) if most and value.is_floating_point() else (0, 2) if either and _is_flag(value) else bounds
             for value, bounds in zip(self.tensors, self._bounds, strict=True)
         ]
 
@@ -327,6 +351,18 @@ def _tree(value: Any, tensors: list[Tensor]) -> Any:
 def _is_own(value: Any, module: ModuleType) -> bool:
     """True for a module's class that this source defines."""
     return isinstance(value, type) and issubclass(value, nn.Module) and value.__module__ == module.__name__
+
+
+def _of_floats(draw: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Draws floating-point inputs, and copies the others."""
+    return lambda value: draw(value) if value.is_floating_point() else value.clone()
+
+
+def _is_flag(value: Tensor) -> bool:
+    """True for several integers that are all 0, or all 1."""
+    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool or value.is_meta:
+        return False
+    return value.numel() > 1 and any(bool((value == number).all()) for number in (0, 1))
 
 
 def _is_finite(result: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -116,11 +116,11 @@ class _Runs:
         self._results = {name: value for name, value in self._results.items() if not name.startswith(f"{index}.")}
 
     def _run_nudged(self, module: nn.Module, call: CandidateCall, index: int, generator: torch.Generator) -> None:
-        is_half, is_exact = self._request.half, index in self._request.exact
+        is_half, numbers = self._request.half, self._request.exact[index]
         finite = all(bool(value.isfinite().all()) for value in call.inputs)
         for number, units in enumerate(self._request.nudges[index]):
             weights = {name: _nudged(_single(value, is_half), units, generator) for name, value in call.weights.items()}
-            inputs = [_nudged(_single(value, is_half), units, generator, is_exact) for value in call.inputs]
+            inputs = [_nudged(_single(value, is_half), units, generator, numbers) for value in call.inputs]
             mode = textbook() if finite else None if number else decomposed()
             self._run(module, replace(call, weights=weights, inputs=inputs), index, f"nudged{number}", mode)
 
@@ -180,18 +180,21 @@ def _single(value: Tensor, is_half: bool) -> Tensor:
     return value.float() if is_half and value.is_floating_point() else value
 
 
-def _nudged(tensor: Tensor, units: int, generator: torch.Generator, is_exact: bool = False) -> Tensor:
-    """Each floating value moved up or down by units in its last place.
+def _nudged(tensor: Tensor, units: int, generator: torch.Generator, exact: Sequence[float] = ()) -> Tensor:
+    """Each floating value, and each part of a complex one, moved up or down by units in its last place.
 
-    NaN, infinities and zeros stay, and so do large whole numbers of exact trials.
+    NaN, infinities and zeros stay, and so do the numbers `exact` and with them large whole numbers.
     """
+    if tensor.is_complex():
+        return torch.view_as_complex(_nudged(torch.view_as_real(tensor), units, generator))
     if not tensor.is_floating_point():
         return tensor
     up = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.bool)
     moved = _moved(tensor, torch.where(up, units, -units))
     stays = ~tensor.isfinite() | (tensor == 0)
-    if is_exact:
+    if exact:
         stays |= (tensor == tensor.round()) & (tensor.abs() >= _EXACT)
+        stays |= torch.isin(tensor, torch.tensor(exact, dtype=tensor.dtype))
     return torch.where(stays, tensor, moved)
 
 
