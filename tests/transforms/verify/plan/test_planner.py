@@ -293,6 +293,47 @@ def test_operators_by_the_names_of_lowered_rows_are_steps() -> None:
     assert plan.operators == ("aten.sort",) and plan.outputs[0].shape == (3, 5)
 
 
+_CACHED = """import logging
+from contextlib import nullcontext
+
+logger = logging.getLogger(__name__)
+
+
+@functools.lru_cache(maxsize=None)
+def block_of(n, least=8):
+    return {"BLOCK": max(least, triton.next_power_of_2(n))}
+
+
+@functools.cache
+def kept(n):
+    return [n, torch.empty(3)]
+
+
+@functools.cache
+def kind_of(n):
+    return isinstance(n, bool)
+"""
+
+
+def test_caches_logs_and_contexts_change_no_value() -> None:
+    head = _HEAD.replace("\n\nclass ModelNew", f"\n{_CACHED}\n\nclass ModelNew")
+    body = """guard = torch.cuda.device(x.device) if x.is_cuda else nullcontext()
+logger.debug(f"{x} of {x.shape[0]:>8}")
+with guard:
+    return block_of(x.shape[1]), block_of(x.shape[1], least=16).copy()"""
+    assert _value(plan_of(body, head=head).tree) == ({"BLOCK": 8}, {"BLOCK": 16})
+    assert plan_of("logger.info('made ' + f'{torch.ones(3)}')\nreturn x", head=head).steps  # a message's values count
+    for change, message in {
+        "n = kind_of(1), kind_of(True)": "each of one type",
+        "n = kind_of(x)": "numbers and texts",
+        "n = kept(1)": "makes more than numbers",
+        "n = block_of(1)\nn.update(a=1)": "outlives the call",
+        "with x:\n    n = 1": "with x",
+    }.items():
+        with pytest.raises(Unsupported, match=message):
+            plan_of(f"{change}\nreturn x", head=head)
+
+
 _KEPT = """
 _FILE = {"last": []}
 
