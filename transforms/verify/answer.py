@@ -25,9 +25,9 @@ from .given_call import OtherText, plan_given
 from .plan import PlannedCall, Planner, Raised, Unsupported
 from .plan.agreement import planned_calls
 from .read_source import source_rejection
-from .running import CandidateRun
+from .running import CandidateRun, check_call
 from .task import Call, Task, VerifySettings
-from .verify_candidate import check_call, verify_task
+from .verify_candidate import verify_task
 
 ON_GIVEN = "on the values of get_inputs()"  # start of the evidence of `judge_values`
 

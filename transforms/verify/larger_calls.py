@@ -7,7 +7,8 @@ large to be resident at once, to check that they terminate.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from kernelquarry.pipeline.sandbox import Sandbox
@@ -15,7 +16,17 @@ from kernelquarry.pipeline.sandbox.executor.program import exceeds_grid
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Workload
-from kernelquarry.transforms.workloads.resize import count_elements, large, set_each, square, wide
+from kernelquarry.transforms.workloads.resize import (
+    Size,
+    axis_sizes,
+    count_elements,
+    free_sizes,
+    large,
+    resized,
+    set_each,
+    square,
+    wide,
+)
 
 from .evidence import Rejected
 from .execution import FAILURES, trace
@@ -31,10 +42,18 @@ _NUMBER = re.compile(rf"\b(?!(?:{_OPTIONS})=)(\w+)=(-?\d[\d.e+-]*)(?=[,)])")
 _UNIT = 64
 _ELEMENTS = 1 << 25
 _MEDIUM = 499  # a size at which loops over it stay below the evaluator's limit
+_MOST_TRIED = 1 << 21  # elements of a call that is run for an argument of large calls
+_GROWTH = 4  # of the smallest call with that argument
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
-def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str], narrows: bool = False) -> None:
+def check_larger_calls(
+    reference: Reference,
+    planner: Planner,
+    ran: Sequence[str],
+    narrows: bool = False,
+    run: Callable[[Workload, str], object] | None = None,
+) -> None:
     """Check that forward behaves on large calls as it does in verified ones. Raises: Rejected.
 
     A large call may go a way that only a further call went: the text is narrowed to the ways of the trials.
@@ -43,6 +62,8 @@ def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str
         planner: of the candidate, with the plans of the verified calls.
         ran: launches of verified calls, of which some may have no plan.
         narrows: as in `VerifySettings`.
+        run: runs the candidate on a call with values of a distribution. Raises: Rejected. An argument of a kernel that
+            only large calls have is tried on smaller calls.
     """
     task, known = reference.task, planner.plans
     larger = _larger_calls(task.workloads) if task.shape_general else []
@@ -64,8 +85,12 @@ def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str
         raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
     verified = [*ran, *(launch for plan in known.values() for launch in plan.launch_log())]
     for plan, taken, workload in calls:
-        if taken in of_trials and (argument := new_argument(plan.launch_log(), verified)):
-            raise Rejected(Reason.UNVERIFIED_PATH, f"only for inputs {shapes_of(workload)} gives a kernel {argument}")
+        while taken in of_trials and (argument := new_argument(plan.launch_log(), verified)):
+            smaller = _with_argument(other, task.workloads, workload, argument, verified)
+            if run is None or not smaller or not _are_right(smaller, run):
+                found = f"only for inputs {shapes_of(workload)} gives a kernel {argument}"
+                raise Rejected(Reason.UNVERIFIED_PATH, found)
+            verified += [launch for _, each in smaller for launch in each.launch_log()]
 
 
 def trial_ways(reference: Reference, planner: Planner) -> set[Way]:
@@ -74,16 +99,58 @@ def trial_ways(reference: Reference, planner: Planner) -> set[Way]:
     return {way(planner.plans[call]) for call in calls if call in planner.plans}
 
 
+def _with_argument(
+    planner: Planner, workloads: Sequence[Workload], found: Workload, argument: str, verified: Sequence[str]
+) -> list[tuple[Workload, Plan]]:
+    """The smallest call, by one size after the other, that gives a kernel a new argument, and one a few times as large.
+
+    [] if they are too large to be run.
+    """
+    sizes, free = axis_sizes(workloads), set(free_sizes(workloads))
+    setting = {size: found.tensors[tensor].shape[axis] for (tensor, axis), size in sizes.items() if size in free}
+    unit = _UNIT if all(n % _UNIT == 0 for n in setting.values()) else 1
+
+    def planned(size: Size, n: int) -> tuple[Workload, Plan] | None:
+        call = resized(workloads, setting | {size: n})
+        plan = _plan_one(planner, call)
+        return (call, plan) if plan and argument in new_arguments(plan.launch_log(), verified) else None
+
+    size = max(setting, key=lambda each: setting[each])
+    for each in sorted(setting, key=lambda each: setting[each]):
+        steps = range(max(unit, 2), setting[each], unit)
+        place = bisect_left(steps, True, key=lambda n: planned(each, n) is not None)
+        setting |= {each: [*steps[place : place + 1], setting[each]][0]}
+    calls = [call for n in (1, _GROWTH) if (call := planned(size, n * setting[size]))]
+    return calls if len(calls) == 2 and count_elements(calls[-1][0]) <= _MOST_TRIED else []
+
+
+def _are_right(tried: Sequence[tuple[Workload, Plan]], run: Callable[[Workload, str], object]) -> bool:
+    """False if the candidate cannot be judged on these calls. Raises: Rejected: it is wrong on one."""
+    (least, _), (larger, _) = tried
+    for workload, distribution in ((least, "normal"), (least, "columns"), (larger, "normal")):
+        try:
+            run(workload, distribution)
+        except Rejected as rejected:
+            if rejected.reason in (Reason.WRONG_VALUES, Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE):
+                raise
+            if distribution == "normal" or rejected.reason is not Reason.ORACLE_FAILED:
+                return False
+    return True
+
+
 def new_argument(log: Sequence[str], verified: Sequence[str]) -> str:
-    """A flag that no verified launch had, or another number where all had one; "" if there is none."""
-    for flag in sorted(_flags(log) - _flags(verified)):
-        return flag
+    """The first of `new_arguments`; "" if there is none."""
+    return next(new_arguments(log, verified), "")
+
+
+def new_arguments(log: Sequence[str], verified: Sequence[str]) -> Iterator[str]:
+    """Flags that no verified launch had, and other numbers where all had one."""
+    yield from sorted(_flags(log) - _flags(verified))
     known_numbers = _numbers(verified)
     for name, values in _numbers(log).items():
         known = known_numbers.get(name, set())
         if len(known) == 1 and values != known:
-            return f"{name} other than {min(known)}"
-    return ""
+            yield f"{name} other than {min(known)}"
 
 
 def _plan_one(planner: Planner, *workloads: Workload | None) -> Plan | None:
