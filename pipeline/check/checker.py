@@ -321,13 +321,13 @@ class Checker:
     def _with_last_axes(
         self, module: str, kernel: str, problem: Problem, sizes: SizeLimits, sandbox: Sandbox
     ) -> tuple[Problem, Task, Judgement] | None:
-        """Calls with last axes as given, on which a kernel that refuses `problem` is verified; None if it is not."""
+        """The judgement on calls with last axes as given; None if the kernel refuses these, too."""
         narrow = _or_none(partial(self._problem, module, sizes, keep_last=True))
         if narrow is None or narrow.workloads == problem.workloads:
             return None
         task = _task(narrow, self._settings.mixed)
         judgement = judge_code(kernel, task, sandbox, _SETTINGS)
-        return (narrow, task, judgement) if judgement.passes else None
+        return None if judgement.reason in _REFUSALS else (narrow, task, judgement)
 
     def _at_larger_sizes(self, module: str, sizes: SizeLimits, above: tuple[int, ...]) -> Problem | None:
         """One call of the module with a constructor that has sizes above these numbers; None if it is too large."""

@@ -98,7 +98,10 @@ def test_a_kernel_for_one_last_axis_is_verified_with_it(checker: Checker) -> Non
     verdict = checker.check(given, relu)
     assert verdict and {shapes[0][1] for shapes in verdict.sizes} == {64} and len(verdict.sizes) > 2
     assert "last axes of the inputs kept their sizes" in verdict.note
-    assert checker.check(given, relu.replace("x * scale, 0.0", "x * scale, 0.1")).reason == "does_not_run"
+    assert checker.check(given, relu.replace("x * scale, 0.0", "x * scale, 0.1")).reason == "wrong_values"
+    refused = checker.check(given, relu.replace("x.shape[1] in (32, 64)", "x.shape[1] < 32"))
+    assert refused.headline.startswith("REJECTED does_not_run: AssertionError: line ")
+    assert refused.headline.endswith(": assert x.shape[1] < 32")
 
 
 @pytest.mark.parametrize(
@@ -381,9 +384,11 @@ def test_a_kernel_that_hangs_is_tried_on_smaller_sizes_and_rejected(
 
 
 def test_a_kernel_that_could_exit_is_not_judged_and_the_next_is(checker: Checker) -> None:
-    verdict = checker.check(SCALE, kernel("if x.numel(): raise SystemExit(0)"))
+    verdict = checker.check(SCALE, kernel("if x.numel(): raise SystemExit(0)\n        global n"))
     assert verdict.status is Status.UNJUDGED and verdict.sizes == ()
-    assert "raise SystemExit is outside of the language: raise ValueError" in verdict.evidence
+    first, second = verdict.evidence.split("; ")
+    assert "raise SystemExit is outside of the language: raise ValueError" in first
+    assert second.endswith("global: pass the value as an argument")
     assert checker.check(SCALE, KERNEL)
 
 
