@@ -106,8 +106,8 @@ MATH = Group("numbers", _names("math.* triton.cdiv triton.next_power_of_2"))
 BUILTINS = Group(
     "built-in functions",
     _names(
-        "abs all any bool dict divmod enumerate float int isinstance len list max min pow range reversed round slice "
-        "sorted str sum super tuple zip"
+        "abs all any bool dict divmod enumerate float int isinstance len list map max min pow range reversed round "
+        "slice sorted str sum super tuple zip"
     ),
 )
 TYPES = Group("types for `isinstance`", _names("bool dict float int list str tuple torch.Tensor"))
@@ -139,7 +139,7 @@ VALUES = Group(
         "PropagateNan bfloat16 constexpr dtype float16 float32 float64 float8e4nv float8e5 int1 int16 int32 int64 "
         "int8 uint16 uint32 uint64 uint8",
     )
-    | _of("typing", "Any Dict List Optional Sequence Tuple Union"),
+    | _of("typing", "Any Callable Dict List Literal Optional Sequence Tuple TypeVar Union"),
 )
 TRITON = Group(
     "Triton",
@@ -323,7 +323,7 @@ MODULE_METHODS = _names(
     "_wrapped_call_impl"
 )
 LIST_CHANGES = _names("append clear extend insert pop popitem remove reverse setdefault sort update")
-LAZY = _names("enumerate reversed zip")  # with all of itertools
+LAZY = _names("enumerate map reversed zip")  # with all of itertools
 CONSUMERS = _names("all any dict len list max min sorted sum tuple join prod broadcast_shapes")
 
 LANGUAGE = Group(

@@ -79,6 +79,7 @@ def test_outputs_share_memory_with_inputs_and_each_other() -> None:
         ("[a * b for a in range(3) for b in range(a) if b != 1]", [0, 0]),
         ("functools.reduce(lambda a, b: a - b, x.shape, 1)", -7),
         ("dict(zip('ab', x.stride())) | {'c': x.dim()}", {"a": 5, "b": 1, "c": 2}),
+        ("[*map(lambda a, b: a * b, x.shape, map(int, '23'))]", [6, 15]),
         ("max(4, triton.next_power_of_2(x.shape[1]))", 8),
         ("1 < x.shape[0] < 3 or 'else'", "else"),
         ("(lambda a, *b, c=2, **d: (a, b, c, d))(1, 2, 3, e=4)", (1, (2, 3), 2, {"e": 4})),
