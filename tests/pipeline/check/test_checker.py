@@ -104,6 +104,15 @@ def test_a_kernel_for_one_last_axis_is_verified_with_it(checker: Checker) -> Non
     assert refused.headline.endswith(": assert x.shape[1] < 32")
 
 
+def test_a_kernel_for_multiples_is_verified_on_them(checker: Checker) -> None:
+    rows = SCALE.replace("rows = 6", "rows = 32")
+    verdict = checker.check(rows, kernel("assert x.shape[0] % 4 == 0"))
+    assert verdict and len(verdict.sizes) > 2 and all(shapes[0][0] % 4 == 0 for shapes in verdict.sizes)
+    assert "sizes changed by multiples of 4" in verdict.note
+    wrong = kernel("assert x.shape[0] % 4 == 0").replace("at < n", "at < n - n % 64")
+    assert checker.check(rows, wrong).reason == "wrong_values"
+
+
 @pytest.mark.parametrize(
     ("least", "columns", "headline"),
     [
