@@ -236,7 +236,7 @@ EXCEPTIONS = Group(
     "exceptions to raise",
     _names("AssertionError IndexError KeyError NotImplementedError RuntimeError TypeError ValueError"),
 )
-# Callables and values, in all host code.
+# Callables and values, in all host code. The last are among `CONTEXTS` in the documentation.
 GROUPS = (MATH, ALLOCATION, VIEWS, VALUES, TRITON, GPU, TOOLS, CONTEXT_VALUES)
 
 

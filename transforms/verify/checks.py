@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from kernelquarry.filters.language import check
@@ -18,7 +18,7 @@ from kernelquarry.filters.language.parsed_source import Source, launched_kernels
 from kernelquarry.filters.language.tables import CACHES
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Engine, Tier, Trial, Verdict, Workload
+from kernelquarry.pipeline.schema.records import Engine, Tier, Trial, Verdict
 
 from .compiling import compile_kernels
 from .configurations import rotate_configurations
@@ -32,8 +32,8 @@ from .plan.claims import Narrowed
 from .plan_checks import check_plan, narrow_claim
 from .read_source import source_rejection
 from .reference_run import Conclusion, Reference
-from .running import CandidateRun, check_call, run_candidate
-from .task import Call, PlannedTrial, Task, VerifySettings, draw, shapes_of, without
+from .running import CandidateRun, check_workload, run_candidate
+from .task import PlannedTrial, Task, VerifySettings, draw, without
 from .validate_task import validate_task
 
 
@@ -77,15 +77,6 @@ class Verification:
     @property
     def context(self) -> tuple[Reference, Sandbox, VerifySettings]:
         return self.reference, self.sandbox, self.settings
-
-    def run_on(self, workload: Workload, distribution: str) -> None:
-        """Run the candidate on one more call. Raises: Rejected: as `check_call` does."""
-        call = Call.of(self.task, workload, self.task.first_seed, distribution)
-        try:
-            check_call(call, self.sandbox, self.settings)
-        except Rejected as rejected:
-            found = f"for inputs {shapes_of(workload)}, {distribution}: {rejected.found}"
-            raise Rejected(rejected.reason, found, call=call) from rejected
 
     def proven(self) -> Proven:
         """The verdict, with the text that it holds for."""
@@ -209,7 +200,8 @@ def _check_plan(verification: Verification) -> None:
 def _check_larger_calls(verification: Verification) -> None:
     if verification.planner is not None:
         ran, narrows = verification.further.launch_logs, verification.settings.narrows
-        check_larger_calls(verification.reference, verification.planner, ran, narrows, verification.run_on)
+        run = partial(check_workload, verification.task, verification.sandbox, verification.settings)
+        check_larger_calls(verification.reference, verification.planner, ran, narrows, run)
 
 
 def _run_large(verification: Verification) -> None:

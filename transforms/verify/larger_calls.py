@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import exceeds_grid
@@ -17,7 +19,6 @@ from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import (
-    Size,
     axis_sizes,
     count_elements,
     free_sizes,
@@ -42,8 +43,8 @@ _NUMBER = re.compile(rf"\b(?!(?:{_OPTIONS})=)(\w+)=(-?\d[\d.e+-]*)(?=[,)])")
 _UNIT = 64
 _ELEMENTS = 1 << 25
 _MEDIUM = 499  # a size at which loops over it stay below the evaluator's limit
-_MOST_TRIED = 1 << 21  # elements of a call that is run for an argument of large calls
-_GROWTH = 4  # of the smallest call with that argument
+_MOST_TRIED = 9 << 18  # elements of a call that is run for an argument of large calls
+_GROWTH = 4, 2  # of the smallest call with that argument
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
@@ -86,11 +87,12 @@ def check_larger_calls(
     verified = [*ran, *(launch for plan in known.values() for launch in plan.launch_log())]
     for plan, taken, workload in calls:
         while taken in of_trials and (argument := new_argument(plan.launch_log(), verified)):
-            smaller = _with_argument(other, task.workloads, workload, argument, verified)
-            if run is None or not smaller or not _are_right(smaller, run):
+            holds = partial(_gives, other, argument, verified)
+            smaller = smaller_calls(task.workloads, workload, holds) if run is not None else []
+            if run is None or not smaller or not are_right(smaller, run):
                 found = f"only for inputs {shapes_of(workload)} gives a kernel {argument}"
                 raise Rejected(Reason.UNVERIFIED_PATH, found)
-            verified += [launch for _, each in smaller for launch in each.launch_log()]
+            verified += [launch for each in smaller for launch in _log(other, each)]
 
 
 def trial_ways(reference: Reference, planner: Planner) -> set[Way]:
@@ -99,35 +101,40 @@ def trial_ways(reference: Reference, planner: Planner) -> set[Way]:
     return {way(planner.plans[call]) for call in calls if call in planner.plans}
 
 
-def _with_argument(
-    planner: Planner, workloads: Sequence[Workload], found: Workload, argument: str, verified: Sequence[str]
-) -> list[tuple[Workload, Plan]]:
-    """The smallest call, by one size after the other, that gives a kernel a new argument, and one a few times as large.
+def _log(planner: Planner, workload: Workload) -> Sequence[str]:
+    """The launches of a call; () if it has no plan."""
+    with suppress(Unsupported):
+        plan = _plan_one(planner, workload)
+        return plan.launch_log() if plan else ()
+    return ()
+
+
+def _gives(planner: Planner, argument: str, verified: Sequence[str], workload: Workload) -> bool:
+    return argument in new_arguments(_log(planner, workload), verified)
+
+
+def smaller_calls(workloads: Sequence[Workload], found: Workload, holds: Callable[[Workload], bool]) -> list[Workload]:
+    """The smallest call, by one size after the other, for which a condition holds as for `found`, and a larger one.
 
     [] if they are too large to be run.
     """
     sizes, free = axis_sizes(workloads), set(free_sizes(workloads))
     setting = {size: found.tensors[tensor].shape[axis] for (tensor, axis), size in sizes.items() if size in free}
     unit = _UNIT if all(n % _UNIT == 0 for n in setting.values()) else 1
-
-    def planned(size: Size, n: int) -> tuple[Workload, Plan] | None:
-        call = resized(workloads, setting | {size: n})
-        plan = _plan_one(planner, call)
-        return (call, plan) if plan and argument in new_arguments(plan.launch_log(), verified) else None
-
-    size = max(setting, key=lambda each: setting[each])
-    for each in sorted(setting, key=lambda each: setting[each]):
-        steps = range(max(unit, 2), setting[each], unit)
-        place = bisect_left(steps, True, key=lambda n: planned(each, n) is not None)
-        setting |= {each: [*steps[place : place + 1], setting[each]][0]}
-    calls = [call for n in (1, _GROWTH) if (call := planned(size, n * setting[size]))]
-    return calls if len(calls) == 2 and count_elements(calls[-1][0]) <= _MOST_TRIED else []
+    ascending = sorted(setting, key=lambda each: setting[each])
+    for size in ascending:
+        steps = range(max(unit, 2), setting[size], unit)
+        place = bisect_left(steps, True, key=lambda n: holds(resized(workloads, setting | {size: n})))
+        setting |= {size: [*steps[place : place + 1], setting[size]][0]}
+    last = ascending[-1:]
+    least, *more = [resized(workloads, setting | {size: n * setting[size] for size in last}) for n in (1, *_GROWTH)]
+    larger = [each for each in more if count_elements(each) <= _MOST_TRIED and holds(each)]
+    return [least, larger[0]] if larger and holds(least) else []
 
 
-def _are_right(tried: Sequence[tuple[Workload, Plan]], run: Callable[[Workload, str], object]) -> bool:
-    """False if the candidate cannot be judged on these calls. Raises: Rejected: it is wrong on one."""
-    (least, _), (larger, _) = tried
-    for workload, distribution in ((least, "normal"), (least, "columns"), (larger, "normal")):
+def are_right(calls: Sequence[Workload], run: Callable[[Workload, str], object]) -> bool:
+    """False if the candidate cannot be judged on `smaller_calls`. Raises: Rejected: it is wrong on one."""
+    for workload, distribution in ((calls[0], "normal"), (calls[0], "columns"), (calls[1], "normal")):
         try:
             run(workload, distribution)
         except Rejected as rejected:

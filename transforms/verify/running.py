@@ -8,13 +8,13 @@ from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
 from kernelquarry.pipeline.sandbox.jobs.run_trials import EXECUTE, INTERPRET, TrialsReply, TrialsRequest
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Engine
+from kernelquarry.pipeline.schema.records import Engine, Workload
 
 from .compiling import check_kernel_failure
 from .evidence import InputRejected, Rejected, check_kernels, reply_of
 from .execution import Untraceable, execute
 from .reference_run import Reference
-from .task import Call, VerifySettings, draw, trial_calls
+from .task import Call, Task, VerifySettings, draw, shapes_of, trial_calls
 from .validate_task import validate_task
 
 
@@ -70,6 +70,18 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings, inputs: T
     reference.check_later(run.tensors)
     check_kernels(task, run.reply, [])
     return run
+
+
+def check_workload(
+    task: Task, sandbox: Sandbox, settings: VerifySettings, workload: Workload, distribution: str
+) -> None:
+    """Run the candidate on one more call. Raises: Rejected: as `check_call` does."""
+    call = Call.of(task, workload, task.first_seed, distribution)
+    try:
+        check_call(call, sandbox, settings)
+    except Rejected as rejected:
+        found = f"for inputs {shapes_of(workload)}, {distribution}: {rejected.found}"
+        raise Rejected(rejected.reason, found, call=call) from rejected
 
 
 def _check_kernel_failures(

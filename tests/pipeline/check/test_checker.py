@@ -216,20 +216,22 @@ def test_a_constructor_is_tried_above_the_kernel_s_numbers(checker: Checker) -> 
 
 
 LAUNCH = "scale_relu[(triton.cdiv(n, 128),)]"
+ON_SMALLER = "on a smaller call that goes as that of get_inputs(): for inputs [13120, 40]"
 GIVEN = {
-    "capped": ("scale_relu[(min(triton.cdiv(n, 128), 4096),)]", "unjudged", "choose another number"),
+    "capped far away": ("scale_relu[(min(triton.cdiv(n, 128), 65536),)]", "unjudged", "choose another number"),
+    "capped": ("scale_relu[(min(triton.cdiv(n, 128), 4096),)]", "rejected", ON_SMALLER),
     "refused": (f"assert n < 1 << 22\n        {LAUNCH}", "rejected", "at the sizes of get_inputs(), AssertionError"),
     "capped in a condition": (
         "blocks = triton.cdiv(n, 128)\n        "
         "if blocks > 4096:\n            blocks = 4096\n        scale_relu[(blocks,)]",
-        "unjudged",
-        "blocks > 4096 true",
+        "rejected",
+        ON_SMALLER,
     ),
-    "capped by a list": ("scale_relu[(min([triton.cdiv(n, 128), 4096, 65535]),)]", "unjudged", "another number"),
+    "capped by a list": ("scale_relu[(min([triton.cdiv(n, 128), 4096, 65535]),)]", "rejected", ON_SMALLER),
     "capped by another name": (
         "least = min\n        scale_relu[(least(triton.cdiv(n, 128), 4096),)]",
-        "unjudged",
-        "another number",
+        "rejected",
+        ON_SMALLER,
     ),
     "capped before a long loop": (
         "blocks = min(triton.cdiv(n, 128), 4096)\n        parts = [part for part in range(0, n, 256)]\n        "
@@ -280,6 +282,9 @@ _STRIDED = KERNEL.replace(
 HELD = {
     "a capped grid whose programs loop": _STRIDED,
     "more warps": KERNEL.replace("BLOCK=128)", "BLOCK=128, num_warps=8 if n >= 1 << 22 else 4)"),
+    "a way that no forced condition goes": KERNEL.replace(
+        "BLOCK=128)", "BLOCK=128 * 2 ** min(1, max(x.shape[0], 9000) // 9001))"
+    ),
     "a smaller block": KERNEL.replace(
         f"{LAUNCH}(x, self.scale, out, n, x.shape[-1], BLOCK=128)",
         "block = 64 if n > 1 << 22 else 128\n        "

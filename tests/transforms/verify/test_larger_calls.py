@@ -225,7 +225,7 @@ def test_an_argument_of_large_calls_must_be_right_on_smaller_ones(reason: Reason
         check(LAUNCH.replace("False", "n > 5000"), run=run)
     assert raised.value.reason is found
     with pytest.raises(Rejected, match="gives a kernel a WRONG=True"):
-        check(LAUNCH.replace("False", "n > 1 << 20"), run=lambda *_: None)  # too large to be run
+        check(LAUNCH.replace("False", "n > 1 << 22"), run=lambda *_: None)  # too large to be run
 
 
 def test_a_way_that_no_trial_went_is_not_compared_further() -> None:
