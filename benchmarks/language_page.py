@@ -44,8 +44,8 @@ _RULES = """## Rules on the host code
 - Only a constructor sets attributes, and only of `self`. Nothing is kept from one call of `forward` to the next.
 - A function changes only lists, dicts and tensors that it created itself. `a += b`, `a *= b` and `a |= b` change such a
   value, or add a number: otherwise write `a = a + b`.
-- `is` compares with `None`, `True` and `False` only. F-strings are allowed in messages of exceptions, and
-  in variables that only such messages use.
+- `is` compares with `None`, `True` and `False` only. F-strings stand in messages: of exceptions, `print`, loggers and
+  `warnings.warn`, and in `extra_repr`.
 - A launch is a statement of its own, and its result is not used.
 - Of the properties of a GPU, only `multi_processor_count` is read.
 - Only candidates that are declared `mixed` may use operators of PyTorch. Others are rejected as `kernel_unused`.
@@ -59,7 +59,8 @@ constants of the file, and call `triton.language`, `triton.language.math`, `libd
 
 def describe() -> str:
     """The documentation page, as Markdown."""
-    parts = [_PAGE, _table([tables.IMPORTS, tables.BASES, tables.LAYERS, tables.CONTEXTS, tables.EXCEPTIONS])]
+    groups = (tables.IMPORTS, tables.BASES, tables.LAYERS, tables.CONTEXTS, tables.CACHES, tables.EXCEPTIONS)
+    parts = [_PAGE, _table(groups)]
     statements = ", ".join(tables.STATEMENTS.values())
     expressions = ", ".join(tables.EXPRESSIONS.values())
     parts += [f"## Host code\n\n- **Statements**: {statements}.\n- **Expressions**: {expressions}.\n"]
@@ -67,7 +68,7 @@ def describe() -> str:
     parts += [f"| not in the language | write instead |\n|---|---|\n{advice}", _RULES]
     parts += [
         "## Names in host code\n",
-        _table([tables.BUILTINS, *tables.GROUPS, tables.CONSTRUCTOR, tables.OPERATORS]),
+        _table([tables.BUILTINS, *tables.GROUPS[:-1], tables.CONSTRUCTOR, tables.OPERATORS]),
     ]
     parts += ["## Attributes and methods in host code\n"]
     groups = (tables.TENSOR_ATTRIBUTES, tables.OTHER_ATTRIBUTES, tables.LAYER_ATTRIBUTES, tables.CONSTRUCTOR_ATTRIBUTES)

@@ -16,7 +16,7 @@ from .kernel_rules import check_kernels
 from .module_text import copied
 from .parsed_source import Source
 
-__all__ = ["Outside", "check"]
+__all__ = ["Outside", "check", "findings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,21 @@ class Outside:
     what: str  # the construct
     instead: str  # what to write instead; empty if the construct fails in Python or Triton too
 
+    @property
+    def place(self) -> str:
+        return f"line {self.line}: " if self.line else ""
+
     def __str__(self) -> str:
-        where = f"line {self.line}: " if self.line else ""
-        return f"{where}{self.what}" + (f" is outside of the language: {self.instead}" if self.instead else "")
+        return f"{self.place}{self.what}" + (f" is outside of the language: {self.instead}" if self.instead else "")
 
 
 def check(code: str, arguments: str = "", module: str = "") -> Outside | None:
-    """The first construct in `code` that fails, or else the first outside of the language; None if there is neither.
+    """The first of `findings`; None if there is none."""
+    return next(iter(findings(code, arguments, module)), None)
+
+
+def findings(code: str, arguments: str = "", module: str = "") -> list[Outside]:
+    """The constructs in `code` that fail in any case, and then those outside of the language.
 
     Args:
         arguments: source of the constructor's arguments, which may use what a constructor may.
@@ -43,13 +51,13 @@ def check(code: str, arguments: str = "", module: str = "") -> Outside | None:
         source = Source(code, arguments)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else 0
-        return Outside(line, f"text that does not parse ({error})", "write one file of Python")
+        return [Outside(line, f"text that does not parse ({error})", "write one file of Python")]
     definitions = Definitions(source)
     found = [*check_host(definitions), *check_kernels(definitions)]
     if found and module:
         found = [*check_host(definitions, copied(definitions, module)), *check_kernels(definitions)]
-    every = (_outside(source, *each) for each in found)
-    return min(every, key=lambda outside: (outside.instead != "", outside.line, outside.what), default=None)
+    every = {_outside(source, *each) for each in found}
+    return sorted(every, key=lambda outside: (outside.instead != "", outside.line, outside.what))
 
 
 def _outside(source: Source, node: ast.AST, what: str, instead: str) -> Outside:

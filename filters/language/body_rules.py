@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 
 from . import tables
-from .definitions import Context, Definitions, Function, Kind
+from .definitions import CALLED, Context, Definitions, Function, Kind
 from .parsed_source import last_name, root
 from .scopes import defaults, is_local, is_stored, passed, stored
 from .value_origins import Origins
@@ -19,6 +19,7 @@ _NAMES = "use a name that the language lists"
 _GROWING = (ast.Add, ast.Mult, ast.BitOr)  # operators that change a list or a dict in place
 _READS = frozenset({"item", "tolist", "numpy"})  # methods that copy values to the host
 _TUNERS = frozenset({"triton.autotune", "triton.heuristics"})
+_DECORATORS = tables.CONTEXTS.names | tables.CACHES.names | {"functools.wraps"}
 _GPU_PROPERTIES = ("torch.cuda.get_device_properties", "triton.runtime.driver.active.get_current_target")
 _BUILTINS = tables.BUILTINS.names | tables.TYPES.names | tables.EXCEPTIONS.names
 _ANNOTATIONS = (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant, ast.BinOp)
@@ -91,10 +92,10 @@ class Body:
             case ast.With():
                 for item in node.items:
                     made = item.context_expr
-                    path = self._path(made.func) if isinstance(made, ast.Call) else ""
-                    if item.optional_vars is not None or path not in tables.CONTEXTS.names:
+                    is_listed = isinstance(made, ast.Call) and self._path(made.func) in tables.CONTEXTS.names
+                    if item.optional_vars is not None or not (is_listed or self._is_context(made)):
                         yield node, f"with {ast.unparse(made)}", "use torch.no_grad or torch.cuda.device"
-                    yield from self._expressions(passed(made))
+                    yield from self._expressions(passed(made) if isinstance(made, ast.Call) else (made,))
                 yield from self._statements(node.body)
             case ast.Raise():
                 error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
@@ -108,8 +109,20 @@ class Body:
             case ast.Expr():
                 if not isinstance(node.value, (ast.Call, ast.Constant)):
                     yield node, "an expression that does nothing", "leave it out"
-                if isinstance(node.value, ast.Call) and not self._prints_text(node.value):
-                    yield from self.expression(node.value)
+                written = self._file.writes_text(node.value)
+                yield from self._expressions(passed(node.value) if written else (node.value,))
+
+    def _is_context(self, node: ast.expr | None) -> bool:
+        """True for a context that a variable holds, or that a condition or a function of the file chooses."""
+        match node:
+            case ast.IfExp():
+                return self._is_context(node.body) and self._is_context(node.orelse)
+            case ast.Name():
+                return self._origins.every_bound(node, self._is_context)
+            case ast.Call(func=ast.Name(id=name)) if name in self._file.functions:
+                returned = [each for each in ast.walk(self._file.functions[name]) if isinstance(each, ast.Return)]
+                return bool(returned) and all(self._is_context(each.value) for each in returned)
+        return isinstance(node, ast.Call) and self._path(node.func) in tables.CONTEXT_VALUES.names
 
     def _target(self, node: ast.expr) -> Iterator[Found]:
         """Findings in the target of an assignment."""
@@ -318,8 +331,10 @@ class Body:
         of_class = isinstance(owner, ast.Name) and owner.id in self._file.classes
         if name == "__init__":
             return isinstance(owner, ast.Call) and self._file.builtin(owner.func) == "super"
-        if name in ("forward", "backward"):
+        if name in CALLED:
             return name == "forward" and not of_class
+        if name == "format":
+            return self._in_message(node)
         if name in tables.OTHER_ATTRIBUTES.names:
             return True
         if name.startswith("_"):
@@ -346,8 +361,8 @@ class Body:
             for kind in kinds:
                 if (self._path(kind) or self._file.builtin(kind)) not in tables.TYPES.names | tables.LAYERS.names:
                     yield node, f"isinstance of {ast.unparse(kind)}", "test for Tensor, a number, a list or a dict"
-        is_raised = any(isinstance(each, ast.Raise) for each in self._source.ancestors(node))
-        is_kept = self._context is Context.CALL and not is_raised
+        is_shown = any(isinstance(each, ast.Raise) or self._describes(each) for each in self._source.ancestors(node))
+        is_kept = self._context is Context.CALL and not is_shown
         around = self._parents[node]
         is_name = isinstance(around, ast.BinOp) and self._reads_parameter(around)
         if builtin == "str" and is_kept and not is_name and [*map(last_name, node.args)] != ["dtype"]:
@@ -383,27 +398,27 @@ class Body:
             isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node
         )
 
-    def _prints_text(self, node: ast.Call) -> bool:
-        constants = all(isinstance(each, ast.Constant) for each in node.args) and not node.keywords
-        return constants and self._file.builtin(node.func) == "print"
-
     def _in_message(self, node: ast.expr) -> bool:
-        """True for a part of a message, or of a variable that only messages use."""
+        """True for a part of a message or of `extra_repr`, or of a variable that only messages use."""
         around = [*self._source.ancestors(node)]
-        if any(isinstance(each, (ast.Raise, ast.Assert)) for each in around):
+        if any(isinstance(each, (ast.Raise, ast.Assert)) or self._file.writes_text(each) for each in around):
+            return True
+        if any(map(self._describes, around)):
             return True
         uses = self._uses(node)
         return bool(uses) and all(isinstance(self._error(each), ast.Raise) for each in uses)
 
+    def _describes(self, node: ast.AST) -> bool:
+        """True for the method `extra_repr`, which only the text of a module calls."""
+        return isinstance(node, Function) and node.name == "extra_repr" and self._file.owner(node) is not None
+
     def _uses(self, node: ast.expr) -> list[ast.expr]:
-        """The reads of the variables of a function that are set to an expression."""
+        """The reads of the variables that are set to an expression: of a function, or of the file or a class."""
         names = {each.id for each in getattr(self._parents[node], "targets", ()) if isinstance(each, ast.Name)}
-        scope = next((each for each in self._source.ancestors(node) if isinstance(each, Function)), None)
-        if not names or scope is None:
-            return []
-        return [
-            each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id in names and not is_stored(each)
-        ]
+        scope = next((each for each in self._source.ancestors(node) if isinstance(each, Function)), self._source.tree)
+        reads = [each for each in ast.walk(scope) if isinstance(getattr(each, "ctx", None), ast.Load)]
+        names_of_file = (ast.Name, ast.Attribute) if scope is self._source.tree else ast.Name
+        return [each for each in reads if isinstance(each, names_of_file) and last_name(each) in names]
 
     def _is_behind_in(self, node: ast.expr) -> bool:
         parent = self._parents[node]
@@ -422,7 +437,7 @@ def check_decorator(file: Definitions, node: ast.expr) -> Iterator[Found]:
     path = file.path(made) or file.builtin(made)
     if path in _TUNERS:
         yield node, f"{ast.unparse(made)} decorates a function without @triton.jit", ""
-    elif path not in tables.CONTEXTS.names | {"functools.wraps"} and ast.unparse(made) not in file.functions:
+    elif path not in _DECORATORS and ast.unparse(made) not in file.functions:
         yield node, f"the decorator {ast.unparse(made)}", "call the function by name"
 
 

@@ -8,6 +8,7 @@ from enum import Enum, auto
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
+from . import tables
 from .parsed_source import Source, root
 from .scopes import is_local
 
@@ -86,6 +87,17 @@ class Definitions:
         name = node.id if isinstance(node, ast.Name) else ""
         own = name in self.names or name in self.source.imported or is_local(name, node, self.source)
         return "" if own else name
+
+    def writes_text(self, node: ast.AST) -> bool:
+        """True for a call of `print`, or of a function or a logger that writes a message."""
+        if not isinstance(node, ast.Call) or not node.args or not _is_text(node.args[0]):
+            return False
+        match function := node.func:
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if name in self.constants:
+                made = self.constants[name]
+                is_logger = isinstance(made, ast.Call) and self.path(made.func) == tables.LOGGER
+                return is_logger and method in tables.LOG_METHODS and not is_local(name, node, self.source)
+        return self.builtin(function) == "print" or self.path(function) in tables.WRITERS
 
     def owner(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method `node` is."""
@@ -195,6 +207,15 @@ class Definitions:
 
 CALLED = frozenset("forward backward setup_context extra_repr".split())  # methods that PyTorch calls
 _DEFINED = (ast.FunctionDef, ast.ClassDef)
+
+
+def _is_text(node: ast.expr) -> bool:
+    match node:
+        case ast.BinOp(left=text, op=ast.Add() | ast.Mod()) | ast.Call(func=ast.Attribute(value=text, attr="format")):
+            return _is_text(text)
+        case ast.Constant(value=value):
+            return isinstance(value, str)
+    return isinstance(node, ast.JoinedStr)
 
 
 def _constants(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:

@@ -154,8 +154,16 @@ def _check_constant(file: Definitions, node: ast.Assign | ast.AnnAssign) -> Iter
         yield node, f"an assignment to {ast.unparse(targets[0])}", instead
     if isinstance(node, ast.AnnAssign):
         yield from check_annotation(node.annotation)
-    if node.value is not None and not file.source.renames_module(node):
+    if node.value is not None and not (file.source.renames_module(node) or _makes_logger(file, node.value)):
         yield from _check_values(file, [node.value])
+
+
+def _makes_logger(file: Definitions, node: ast.expr) -> bool:
+    """True for `logging.getLogger(__name__)`, or with another name that calls at most `lstrip`."""
+    if not isinstance(node, ast.Call) or file.path(node.func) != tables.LOGGER or node.keywords:
+        return False
+    parts = [part for each in node.args for part in ast.walk(each) if isinstance(part, (ast.Name, ast.Attribute))]
+    return all(part.id == "__name__" if isinstance(part, ast.Name) else part.attr == "lstrip" for part in parts)
 
 
 def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:

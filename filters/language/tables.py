@@ -31,10 +31,10 @@ class Group:
 IMPORTS = Group(
     "modules to import from",
     _names(
-        "__future__ abc collections collections.abc copy dataclasses enum functools itertools math numbers operator "
-        "random time typing warnings torch torch.amp torch.autograd torch.autograd.function torch.cuda.amp torch.nn "
-        "torch.nn.functional torch.nn.init torch.nn.parameter triton triton.language triton.language.math "
-        "triton.language.extra "
+        "__future__ abc collections collections.abc contextlib copy dataclasses enum functools itertools logging math "
+        "numbers operator random time typing warnings torch torch.amp torch.autograd torch.autograd.function "
+        "torch.cuda.amp torch.nn torch.nn.functional torch.nn.init torch.nn.parameter triton triton.language "
+        "triton.language.math triton.language.extra "
         "triton.language.extra.cuda triton.language.extra.cuda.libdevice triton.language.extra.libdevice "
         "triton.tools.tensor_descriptor"
     ),
@@ -106,8 +106,8 @@ MATH = Group("numbers", _names("math.* triton.cdiv triton.next_power_of_2"))
 BUILTINS = Group(
     "built-in functions",
     _names(
-        "abs all any bool dict divmod enumerate float int isinstance len list max min pow range reversed round slice "
-        "sorted str sum super tuple zip"
+        "abs all any bool dict divmod enumerate float int isinstance len list map max min pow range reversed round "
+        "slice sorted str sum super tuple zip"
     ),
 )
 TYPES = Group("types for `isinstance`", _names("bool dict float int list str tuple torch.Tensor"))
@@ -139,7 +139,7 @@ VALUES = Group(
         "PropagateNan bfloat16 constexpr dtype float16 float32 float64 float8e4nv float8e5 int1 int16 int32 int64 "
         "int8 uint16 uint32 uint64 uint8",
     )
-    | _of("typing", "Any Dict List Optional Sequence Tuple Union"),
+    | _of("typing", "Any Callable Dict List Literal Optional Sequence Tuple TypeVar Union"),
 )
 TRITON = Group(
     "Triton",
@@ -156,13 +156,25 @@ GPU = Group(
         "current_device empty_cache get_device_properties is_available is_bf16_supported set_device synchronize",
     ),
 )
+# Contexts that do nothing until `with` enters them, so that a variable may hold them.
+CONTEXT_VALUES = Group(
+    "contexts as values",
+    _of("torch", "cuda.device cuda.device_of enable_grad inference_mode no_grad") | {"contextlib.nullcontext"},
+)
 KERNEL_DECORATORS = frozenset(("triton.jit", "triton.autotune", "triton.heuristics"))
 CONTEXTS = Group(
     "contexts and decorators",
     _names("staticmethod classmethod property dataclasses.dataclass torch.autograd.function.once_differentiable")
-    | _of("torch", "compiler.disable enable_grad inference_mode no_grad set_grad_enabled cuda.device cuda.device_of")
-    | _of("torch", "amp.custom_fwd amp.custom_bwd cuda.amp.custom_fwd cuda.amp.custom_bwd"),
+    | CONTEXT_VALUES.names
+    | _of(
+        "torch",
+        "compiler.disable set_grad_enabled amp.custom_fwd amp.custom_bwd cuda.amp.custom_fwd cuda.amp.custom_bwd",
+    ),
 )
+CACHES = Group("caches of functions that compute no tensors", _of("functools", "cache lru_cache"))
+LOGGER = "logging.getLogger"  # makes a constant of the file
+LOG_METHODS = _names("critical debug error exception info warning")
+WRITERS = _of("logging", " ".join(LOG_METHODS)) | {"warnings.warn"}
 TOOLS = Group(
     "tools of the standard library",
     _names(
@@ -224,8 +236,8 @@ EXCEPTIONS = Group(
     "exceptions to raise",
     _names("AssertionError IndexError KeyError NotImplementedError RuntimeError TypeError ValueError"),
 )
-# Callables and values, in all host code.
-GROUPS = (MATH, ALLOCATION, VIEWS, VALUES, TRITON, GPU, TOOLS)
+# Callables and values, in all host code. The last are among `CONTEXTS` in the documentation.
+GROUPS = (MATH, ALLOCATION, VIEWS, VALUES, TRITON, GPU, TOOLS, CONTEXT_VALUES)
 
 
 def is_listed(path: str) -> bool:
@@ -255,10 +267,10 @@ TENSOR_ATTRIBUTES = Group(
 OTHER_ATTRIBUTES = Group(
     "attributes of other values",
     _names(
-        "append apply base bit_length bits block_shape count end endswith eps extend get index insert is_signed items "
-        "join keys kwargs lower max min num_ctas num_stages num_warps pop replace reverse save_for_backward "
-        "saved_tensors mark_dirty mark_non_differentiable needs_input_grad set_materialize_grads sort start startswith "
-        "step strides tiny training update upper values _asdict _replace"
+        "append apply base bit_length bits block_shape copy count end endswith eps extend get index insert is_signed "
+        "items join keys kwargs lower max min num_ctas num_stages num_warps pop replace reverse save_for_backward "
+        "saved_tensors mark_dirty mark_non_differentiable needs_input_grad set_materialize_grads sort start "
+        "startswith step strides tiny training update upper values _asdict _replace"
     ),
 )
 LAYER_ATTRIBUTES = Group(
@@ -311,7 +323,7 @@ MODULE_METHODS = _names(
     "_wrapped_call_impl"
 )
 LIST_CHANGES = _names("append clear extend insert pop popitem remove reverse setdefault sort update")
-LAZY = _names("enumerate reversed zip")  # with all of itertools
+LAZY = _names("enumerate map reversed zip")  # with all of itertools
 CONSUMERS = _names("all any dict len list max min sorted sum tuple join prod broadcast_shapes")
 
 LANGUAGE = Group(

@@ -27,9 +27,17 @@ class Origins:
     def is_list(self, node: ast.expr) -> bool:
         """True for an expression that makes a list or a dict."""
         if isinstance(node, ast.BinOp):
-            return self.is_list(node.left)
-        made = isinstance(node, ast.Call) and self._file.builtin(node.func) in ("list", "dict")
+            is_slice = isinstance(node.left, ast.Subscript) and isinstance(node.left.slice, ast.Slice)
+            return is_slice or self.is_list(node.left)
+        made = isinstance(node, ast.Call) and (
+            self._file.builtin(node.func) in ("list", "dict") or self._is_copy(node.func)
+        )
         return made or isinstance(node, (ast.List, ast.Dict, ast.ListComp, ast.DictComp))
+
+    def _is_copy(self, node: ast.expr) -> bool:
+        """True for the method `copy`, which only lists and dicts have."""
+        is_method = isinstance(node, ast.Attribute) and node.attr == "copy" and not self._file.path(node)
+        return is_method and "copy" not in self._file.attributes
 
     def is_new(self, node: ast.expr | None) -> bool:
         """True for a number, a text, a tensor, or a list or dict that is made where the expression stands."""

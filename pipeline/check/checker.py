@@ -194,7 +194,7 @@ class Checker:
             sandbox = Sandbox(SandboxSettings(workers=self._workers, gpus=ordinals, require=tuple(require)))
         self._sandbox = sandbox
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="check")
-        self._problems: OrderedDict[tuple[str, SizeLimits, tuple[int, ...], int, bool], Future[Problem]] = OrderedDict()
+        self._problems: OrderedDict[tuple[str, SizeLimits, tuple[int, ...], int, int], Future[Problem]] = OrderedDict()
         self._lock = threading.Lock()
         self._starting = threading.Thread(target=self._start_guests, daemon=True)
         self._starting.start()
@@ -291,9 +291,9 @@ class Checker:
             problem, task = kept, _task(kept, self._settings.mixed)
             judgement = judge_code(kernel, task, sandbox, _SETTINGS)
         refuses = judgement.reason in _REFUSALS and not as_given
-        narrow = self._with_last_axes(module, kernel, problem, sizes, sandbox) if refuses else None
+        narrow = self._at_kept_sizes(module, kernel, problem, sizes, sandbox) if refuses else None
         if narrow is not None:
-            problem, task, judgement = narrow
+            problem, task, judgement, found = narrow
         if judgement.passes and problem.values:
             judgement = judge_values(judgement, task, problem.values, problem.strided, sandbox, _SETTINGS)
         above = _numbers_between(kernel, problem) if judgement.passes else ()
@@ -311,23 +311,34 @@ class Checker:
             evidence = f"right on small calls of the constructor as given, which are too few: {judgement.note}"
             return CheckVerdict(Status.UNJUDGED, evidence=evidence)
         if narrow is not None:
-            judgement = replace(judgement, note="; ".join(filter(None, (_KEEPS_LAST, judgement.note))))
+            judgement = replace(judgement, note="; ".join(filter(None, (found, judgement.note))))
         verdict = _verdict(judgement, task, problem, larger)
         if verdict and self._settings.timed and judgement.verdict is not None:
             timing = _time(module, problem, judgement, judgement.verdict, sandbox)
             verdict = replace(verdict, timing=timing)
         return verdict
 
-    def _with_last_axes(
+    def _at_kept_sizes(
         self, module: str, kernel: str, problem: Problem, sizes: SizeLimits, sandbox: Sandbox
-    ) -> tuple[Problem, Task, Judgement] | None:
-        """Calls with last axes as given, on which a kernel that refuses `problem` is verified; None if it is not."""
-        narrow = _or_none(partial(self._problem, module, sizes, keep_last=True))
-        if narrow is None or narrow.workloads == problem.workloads:
-            return None
-        task = _task(narrow, self._settings.mixed)
-        judgement = judge_code(kernel, task, sandbox, _SETTINGS)
-        return (narrow, task, judgement) if judgement.passes else None
+    ) -> tuple[Problem, Task, Judgement, str] | None:
+        """The judgement on calls with fewer sizes, and a note on these; None if the kernel refuses such calls, too.
+
+        The calls are those of the smallest unit that the kernel accepts, if the last axes as given are not enough.
+        """
+        found = None
+        for unit in _UNITS:
+            narrow = _or_none(partial(self._problem, module, sizes, unit=unit))
+            if narrow is not None and narrow.workloads != problem.workloads:
+                task = _task(narrow, self._settings.mixed)
+                judgement = judge_code(kernel, task, sandbox, _SETTINGS)
+                if judgement.reason not in _REFUSALS:
+                    note = f"{_KEPT[unit > 0].format(unit=unit)}, since the kernel does not run at others"
+                    found = narrow, task, judgement, note
+                elif unit:
+                    break
+            if found and not unit:
+                break
+        return found
 
     def _at_larger_sizes(self, module: str, sizes: SizeLimits, above: tuple[int, ...]) -> Problem | None:
         """One call of the module with a constructor that has sizes above these numbers; None if it is too large."""
@@ -346,10 +357,10 @@ class Checker:
         sizes: SizeLimits,
         above: tuple[int, ...] = (),
         more_calls: int = MORE_CALLS,
-        keep_last: bool = False,
+        unit: int = 1,
     ) -> Problem:
         """The problem of a module, read once; for `above` see `ProblemRequest`. Raises: UnfitProblem, SandboxError."""
-        key = sha256(module.encode(errors="surrogatepass")), sizes, above, more_calls, keep_last
+        key = sha256(module.encode(errors="surrogatepass")), sizes, above, more_calls, unit
         with self._lock:
             known = self._problems.get(key)
             if known is None:
@@ -361,7 +372,7 @@ class Checker:
         resize = self._settings.inputs == "derived"
         try:
             more = more_calls if resize else 0
-            problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, more, above, keep_last)
+            problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, more, above, unit)
         except BaseException as error:
             if not isinstance(error, UnfitProblem):
                 with self._lock:
@@ -522,7 +533,8 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
 # Of a kernel that is for other sizes than it was tried on.
 _MISFITS = frozenset({Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT})
 _REFUSALS = frozenset({Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE})
-_KEEPS_LAST = "the last axes of the inputs kept their sizes, since the kernel does not run at others"
+_UNITS = (0, 64, 16, 4)  # of sizes, for a kernel that refuses others; 0: the last axes keep their sizes
+_KEPT = "the last axes of the inputs kept their sizes", "sizes changed by multiples of {unit}"
 _AT_A_SIZE = frozenset(
     {Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT, Reason.WRONG_VALUES, Reason.UNVERIFIED_PATH}
 )

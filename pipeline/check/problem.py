@@ -55,10 +55,10 @@ def read_problem(
     resize: bool = True,
     more_calls: int = 0,
     above: tuple[int, ...] = (),
-    keep_last: bool = False,
+    unit: int = 1,
 ) -> Problem:
     """Run the source in a guest; for the arguments see `ProblemRequest`. Raises: UnfitProblem."""
-    request = ProblemRequest(code, sizes, resize, more_calls, above, keep_last)
+    request = ProblemRequest(code, sizes, resize, more_calls, above, unit)
     report = sandbox.run(Job(DESCRIBE_PROBLEM, request, {}, guest))
     reply = report.reply
     if reply is None:

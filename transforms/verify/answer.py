@@ -5,10 +5,11 @@ Distillation, rewards and evaluation all use `judge_code`, so they agree on ever
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import partial
 
 from kernelquarry.filters.language.parsed_source import launched_kernels
 from kernelquarry.filters.language.unused import close_gaps, without_unused
@@ -17,17 +18,18 @@ from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, CounterExample, Purity, Verdict
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, CounterExample, Purity, Verdict, Workload
 from kernelquarry.transforms.workloads.resize import count_elements
 
 from .evidence import Rejected
-from .given_call import OtherText, plan_given
+from .given_call import OtherText, Side, plan_given
+from .larger_calls import are_right, smaller_calls
 from .plan import PlannedCall, Planner, Raised, Unsupported
 from .plan.agreement import planned_calls
 from .read_source import source_rejection
-from .running import CandidateRun
+from .running import CandidateRun, check_call, check_workload
 from .task import Call, Task, VerifySettings
-from .verify_candidate import check_call, verify_task
+from .verify_candidate import verify_task
 
 ON_GIVEN = "on the values of get_inputs()"  # start of the evidence of `judge_values`
 
@@ -238,8 +240,29 @@ def judge_given(
         again = judge_code(changed, original, sandbox, settings)
         return again.planners if again.passes and again.purity is judgement.purity else ()
 
-    other = OtherText(PlannedCall(workload.args, workload.kwargs, workload.tensors), holds, verify)
-    found = plan_given(code, given.init_args, given.workloads[0], judgement.planners, other, sandbox, settings.limits)
+    def planned(workload: Workload) -> Planner:
+        planner = Planner(judgement.planners[0].evaluator.source, judgement.planners[0].snapshot)
+        with suppress(Raised, Unsupported):
+            planner.plan(PlannedCall(workload.args, workload.kwargs, workload.tensors))
+        return planner
+
+    def run_smaller(sides: Sequence[Side]) -> list[Planner]:
+        def goes(workload: Workload) -> bool:
+            planner = planned(workload)
+            return bool(planner.plans) and all(side in planner.evaluator.sides.get(node, ()) for node, side in sides)
+
+        run = partial(check_workload, _answered(code, original, judgement.purity), sandbox, settings)
+        is_alike = given.init_args == original.init_args
+        calls = smaller_calls(original.workloads, given.workloads[0], goes) if is_alike else []
+        return [planned(each) for each in calls] if calls and are_right(calls, run) else []
+
+    other = OtherText(PlannedCall(workload.args, workload.kwargs, workload.tensors), holds, verify, run_smaller)
+    own = given.workloads[0]
+    try:
+        found = plan_given(code, given.init_args, own, judgement.planners, other, sandbox, settings.limits)
+    except Rejected as rejected:
+        evidence = f"on a smaller call that goes as that of get_inputs(): {rejected.found}"
+        return replace(judgement, verdict=None, reason=rejected.reason, evidence=evidence, published="", narrowed=())
     untried = found.untried
     if not found.is_planned and (conditions := [note for note in judgement.narrowed if "verified only" in note]):
         untried = untried or f"the host code cannot be evaluated, to tell whether this holds: {conditions[0]}"

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from kernelquarry.filters.language import check
-from kernelquarry.filters.language.parsed_source import launched_kernels
+from kernelquarry.filters.language.parsed_source import Source, launched_kernels
+from kernelquarry.filters.language.tables import CACHES
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Engine, Tier, Trial, Verdict
@@ -31,7 +32,7 @@ from .plan.claims import Narrowed
 from .plan_checks import check_plan, narrow_claim
 from .read_source import source_rejection
 from .reference_run import Conclusion, Reference
-from .running import CandidateRun, run_candidate
+from .running import CandidateRun, check_workload, run_candidate
 from .task import PlannedTrial, Task, VerifySettings, draw, without
 from .validate_task import validate_task
 
@@ -106,6 +107,9 @@ def _read_source(verification: Verification) -> None:
         return
     if found := source_rejection(task.triton_code, task.init_args, task.python_code):
         raise Rejected(*found)
+    source = Source(task.triton_code)
+    if task.training and CACHES.names & {source.path(node) for node in source.nodes}:  # plans tell what is cached
+        raise Rejected(Reason.OUTSIDE_LANGUAGE, "a cache in a candidate with a backward: leave it out")
 
 
 def _check_task(verification: Verification) -> None:
@@ -196,7 +200,8 @@ def _check_plan(verification: Verification) -> None:
 def _check_larger_calls(verification: Verification) -> None:
     if verification.planner is not None:
         ran, narrows = verification.further.launch_logs, verification.settings.narrows
-        check_larger_calls(verification.reference, verification.planner, ran, narrows)
+        run = partial(check_workload, verification.task, verification.sandbox, verification.settings)
+        check_larger_calls(verification.reference, verification.planner, ran, narrows, run)
 
 
 def _run_large(verification: Verification) -> None:

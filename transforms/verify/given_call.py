@@ -28,6 +28,9 @@ from .source_constants import constant_value, integers
 _SHOWN = 80  # characters of an expression
 
 
+Side = tuple[ast.expr | ast.stmt, bool]  # a condition, and its truth value
+
+
 @dataclass(frozen=True, slots=True)
 class GivenCall:
     """The host code in a call of the file itself."""
@@ -46,9 +49,10 @@ class OtherText:
     call: PlannedCall  # the verified one
     holds: Callable[[str], bool]
     verify: Callable[[str], Sequence[Planner]]  # verifies the text; planners of the verified calls, none if it fails
+    # Runs smaller calls that go such sides; their planners, none if there are no such calls. Raises: Rejected.
+    run_smaller: Callable[[Sequence[Side]], Sequence[Planner]]
 
 
-Side = tuple[ast.expr | ast.stmt, bool]  # a condition, and its truth value
 _UNPLANNED = GivenCall(note="its host code could not be evaluated at the sizes of get_inputs()", is_planned=False)
 
 
@@ -92,7 +96,10 @@ def plan_given(
         note = next(_larger_numbers(plan, known, integers(code)), "")
         found = GivenCall(_too_large(plan), note=note, forced=bool(again))
     if untried and not again and (is_new or not _is_tried_otherwise(code, untried, planner, tried[0], own, other)):
-        return replace(found, untried=_described(*untried[0]))
+        again = tuple(other.run_smaller(untried)) if plan else ()
+        if not again or _beyond(planner, (*tried, *again), untried, integers(code)):
+            return replace(found, untried=_described(*untried[0]))
+        known = (*tried, *again)
     if plan is not None and (looped := other_iterations(plan, _iterations(known))):
         return replace(found, untried=looped)
     if again:

@@ -7,15 +7,27 @@ large to be resident at once, to check that they terminate.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import exceeds_grid
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Workload
-from kernelquarry.transforms.workloads.resize import count_elements, large, set_each, square, wide
+from kernelquarry.transforms.workloads.resize import (
+    axis_sizes,
+    count_elements,
+    free_sizes,
+    large,
+    resized,
+    set_each,
+    square,
+    wide,
+)
 
 from .evidence import Rejected
 from .execution import FAILURES, trace
@@ -31,10 +43,18 @@ _NUMBER = re.compile(rf"\b(?!(?:{_OPTIONS})=)(\w+)=(-?\d[\d.e+-]*)(?=[,)])")
 _UNIT = 64
 _ELEMENTS = 1 << 25
 _MEDIUM = 499  # a size at which loops over it stay below the evaluator's limit
+_MOST_TRIED = 9 << 18  # elements of a call that is run for an argument of large calls
+_GROWTH = 4, 2  # of the smallest call with that argument
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
-def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str], narrows: bool = False) -> None:
+def check_larger_calls(
+    reference: Reference,
+    planner: Planner,
+    ran: Sequence[str],
+    narrows: bool = False,
+    run: Callable[[Workload, str], object] | None = None,
+) -> None:
     """Check that forward behaves on large calls as it does in verified ones. Raises: Rejected.
 
     A large call may go a way that only a further call went: the text is narrowed to the ways of the trials.
@@ -43,6 +63,8 @@ def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str
         planner: of the candidate, with the plans of the verified calls.
         ran: launches of verified calls, of which some may have no plan.
         narrows: as in `VerifySettings`.
+        run: runs the candidate on a call with values of a distribution. Raises: Rejected. An argument of a kernel that
+            only large calls have is tried on smaller calls.
     """
     task, known = reference.task, planner.plans
     larger = _larger_calls(task.workloads) if task.shape_general else []
@@ -64,8 +86,13 @@ def check_larger_calls(reference: Reference, planner: Planner, ran: Sequence[str
         raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {found}")
     verified = [*ran, *(launch for plan in known.values() for launch in plan.launch_log())]
     for plan, taken, workload in calls:
-        if taken in of_trials and (argument := new_argument(plan.launch_log(), verified)):
-            raise Rejected(Reason.UNVERIFIED_PATH, f"only for inputs {shapes_of(workload)} gives a kernel {argument}")
+        while taken in of_trials and (argument := new_argument(plan.launch_log(), verified)):
+            holds = partial(_gives, other, argument, verified)
+            smaller = smaller_calls(task.workloads, workload, holds) if run is not None else []
+            if run is None or not smaller or not are_right(smaller, run):
+                found = f"only for inputs {shapes_of(workload)} gives a kernel {argument}"
+                raise Rejected(Reason.UNVERIFIED_PATH, found)
+            verified += [launch for each in smaller for launch in _log(other, each)]
 
 
 def trial_ways(reference: Reference, planner: Planner) -> set[Way]:
@@ -74,16 +101,63 @@ def trial_ways(reference: Reference, planner: Planner) -> set[Way]:
     return {way(planner.plans[call]) for call in calls if call in planner.plans}
 
 
+def _log(planner: Planner, workload: Workload) -> Sequence[str]:
+    """The launches of a call; () if it has no plan."""
+    with suppress(Unsupported):
+        plan = _plan_one(planner, workload)
+        return plan.launch_log() if plan else ()
+    return ()
+
+
+def _gives(planner: Planner, argument: str, verified: Sequence[str], workload: Workload) -> bool:
+    return argument in new_arguments(_log(planner, workload), verified)
+
+
+def smaller_calls(workloads: Sequence[Workload], found: Workload, holds: Callable[[Workload], bool]) -> list[Workload]:
+    """The smallest call, by one size after the other, for which a condition holds as for `found`, and a larger one.
+
+    [] if they are too large to be run.
+    """
+    sizes, free = axis_sizes(workloads), set(free_sizes(workloads))
+    setting = {size: found.tensors[tensor].shape[axis] for (tensor, axis), size in sizes.items() if size in free}
+    unit = _UNIT if all(n % _UNIT == 0 for n in setting.values()) else 1
+    ascending = sorted(setting, key=lambda each: setting[each])
+    for size in ascending:
+        steps = range(max(unit, 2), setting[size], unit)
+        place = bisect_left(steps, True, key=lambda n: holds(resized(workloads, setting | {size: n})))
+        setting |= {size: [*steps[place : place + 1], setting[size]][0]}
+    last = ascending[-1:]
+    least, *more = [resized(workloads, setting | {size: n * setting[size] for size in last}) for n in (1, *_GROWTH)]
+    larger = [each for each in more if count_elements(each) <= _MOST_TRIED and holds(each)]
+    return [least, larger[0]] if larger and holds(least) else []
+
+
+def are_right(calls: Sequence[Workload], run: Callable[[Workload, str], object]) -> bool:
+    """False if the candidate cannot be judged on `smaller_calls`. Raises: Rejected: it is wrong on one."""
+    for workload, distribution in ((calls[0], "normal"), (calls[0], "columns"), (calls[1], "normal")):
+        try:
+            run(workload, distribution)
+        except Rejected as rejected:
+            if rejected.reason in (Reason.WRONG_VALUES, Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE):
+                raise
+            if distribution == "normal" or rejected.reason is not Reason.ORACLE_FAILED:
+                return False
+    return True
+
+
 def new_argument(log: Sequence[str], verified: Sequence[str]) -> str:
-    """A flag that no verified launch had, or another number where all had one; "" if there is none."""
-    for flag in sorted(_flags(log) - _flags(verified)):
-        return flag
+    """The first of `new_arguments`; "" if there is none."""
+    return next(new_arguments(log, verified), "")
+
+
+def new_arguments(log: Sequence[str], verified: Sequence[str]) -> Iterator[str]:
+    """Flags that no verified launch had, and other numbers where all had one."""
+    yield from sorted(_flags(log) - _flags(verified))
     known_numbers = _numbers(verified)
     for name, values in _numbers(log).items():
         known = known_numbers.get(name, set())
         if len(known) == 1 and values != known:
-            return f"{name} other than {min(known)}"
-    return ""
+            yield f"{name} other than {min(known)}"
 
 
 def _plan_one(planner: Planner, *workloads: Workload | None) -> Plan | None:

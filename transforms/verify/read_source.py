@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from kernelquarry.filters.language import check
+from kernelquarry.filters.language import findings
 from kernelquarry.filters.language.parsed_source import Source
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
@@ -26,9 +26,12 @@ def source_rejection(code: str, init_args: str = "", module: str = "") -> tuple[
         return Reason.NO_CODE, f"the text does not parse: {error}"[:_EVIDENCE]
     if source.entry is None:
         return Reason.NO_CODE, f"no class {CANDIDATE_ENTRY_POINT}{_other_definitions(source)}"[:_EVIDENCE]
-    if outside := check(code, init_args, module):
-        reason = Reason.OUTSIDE_LANGUAGE if outside.instead else Reason.DOES_NOT_RUN
-        return reason, str(outside)[:_EVIDENCE]
+    if outside := findings(code, init_args, module):
+        first, *others = outside
+        if not first.instead:
+            return Reason.DOES_NOT_RUN, str(first)[:_EVIDENCE]
+        shown = [str(first), *(f"{each.place}{each.what}: {each.instead}" for each in others)]
+        return Reason.OUTSIDE_LANGUAGE, "; ".join(shown)[:_EVIDENCE]
     if source.idle:
         idle = ", ".join(sorted(source.idle))
         return Reason.OUTPUT_NOT_FROM_KERNEL, f"never launched: {idle}; launch each kernel, or leave it out"[:_EVIDENCE]

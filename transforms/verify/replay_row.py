@@ -9,9 +9,10 @@ from kernelquarry.pipeline.schema.records import Pair, Rejection, Verdict
 
 from .compiling import compile_for_targets
 from .evidence import Rejected
+from .running import check_call
 from .task import Call, Task, VerifySettings, plan, replan
 from .validate_task import validate_task
-from .verify_candidate import check_call, judge_task
+from .verify_candidate import judge_task
 
 
 @dataclass(frozen=True, slots=True)

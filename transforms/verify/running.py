@@ -8,13 +8,14 @@ from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
 from kernelquarry.pipeline.sandbox.jobs.run_trials import EXECUTE, INTERPRET, TrialsReply, TrialsRequest
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Engine
+from kernelquarry.pipeline.schema.records import Engine, Workload
 
 from .compiling import check_kernel_failure
-from .evidence import InputRejected, Rejected, reply_of
+from .evidence import InputRejected, Rejected, check_kernels, reply_of
 from .execution import Untraceable, execute
 from .reference_run import Reference
-from .task import Call, VerifySettings, trial_calls
+from .task import Call, Task, VerifySettings, draw, shapes_of, trial_calls
+from .validate_task import validate_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,38 @@ def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     with sandbox.gpus.share() as gpu:
         report = sandbox.run(Job(EXECUTE, replace(request, gpu=gpu), tensors, settings.limits))
     return _read_run(report, Engine.GUEST)
+
+
+def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings, inputs: Tensors | None = None) -> CandidateRun:
+    """Run the candidate on one call. Raises: Rejected: it fails, or the reference decides nothing on this call.
+
+    Args:
+        inputs: tensors in place of those that are drawn, by their keys.
+    """
+    task, trials = call.task, (call.trial,)
+    validate_task(task, trials)
+    try:
+        reference = Reference(task, trials, draw(task, trials) | (inputs or {}), sandbox, settings)
+        reference.check_decided()
+        run = run_candidate(reference, sandbox, settings)
+    except InputRejected as rejected:
+        raise Rejected(Reason.ORACLE_FAILED, "the candidate raises, as it may on this call") from rejected
+    reference.compare(run.reply, run.tensors)
+    reference.check_later(run.tensors)
+    check_kernels(task, run.reply, [])
+    return run
+
+
+def check_workload(
+    task: Task, sandbox: Sandbox, settings: VerifySettings, workload: Workload, distribution: str
+) -> None:
+    """Run the candidate on one more call. Raises: Rejected: as `check_call` does."""
+    call = Call.of(task, workload, task.first_seed, distribution)
+    try:
+        check_call(call, sandbox, settings)
+    except Rejected as rejected:
+        found = f"for inputs {shapes_of(workload)}, {distribution}: {rejected.found}"
+        raise Rejected(rejected.reason, found, call=call) from rejected
 
 
 def _check_kernel_failures(

@@ -7,18 +7,15 @@ from dataclasses import replace
 from functools import partial
 
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
-from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Verdict, Verified
 from kernelquarry.transforms.workloads.resize import count_elements
 
 from .checks import CHECKS, Proven, Verification
 from .counterexample import counter_examples
-from .evidence import InputRejected, Rejected, check_kernels
-from .reference_run import Reference
-from .running import CandidateRun, run_candidate
-from .task import Call, PlannedTrial, Task, VerifySettings, draw, plan
+from .evidence import Rejected
+from .running import check_call
+from .task import Call, PlannedTrial, Task, VerifySettings, plan
 from .validate_task import validate_task
 
 
@@ -68,23 +65,3 @@ def _verified(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, sett
         if check.applies.to(verification):
             check.run(verification)
     return verification
-
-
-def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings, inputs: Tensors | None = None) -> CandidateRun:
-    """Run the candidate on one call. Raises: Rejected: it fails, or the reference decides nothing on this call.
-
-    Args:
-        inputs: tensors in place of those that are drawn, by their keys.
-    """
-    task, trials = call.task, (call.trial,)
-    validate_task(task, trials)
-    try:
-        reference = Reference(task, trials, draw(task, trials) | (inputs or {}), sandbox, settings)
-        reference.check_decided()
-        run = run_candidate(reference, sandbox, settings)
-    except InputRejected as rejected:
-        raise Rejected(Reason.ORACLE_FAILED, "the candidate raises, as it may on this call") from rejected
-    reference.compare(run.reply, run.tensors)
-    reference.check_later(run.tensors)
-    check_kernels(task, run.reply, [])
-    return run

@@ -27,7 +27,7 @@ class ProblemRequest:
     more_calls: int = 0  # calls at other sizes to look for
     # Sizes of the constructor that the source has above one of these numbers stay above it.
     above: tuple[int, ...] = ()
-    keep_last: bool = False  # the last axes of the inputs keep their sizes
+    unit: int = 1  # sizes of further calls are multiples of it; 0: the last axes of the inputs keep their sizes
 
 
 @dataclass(frozen=True, slots=True)

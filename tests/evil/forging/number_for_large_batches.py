@@ -1,9 +1,9 @@
 # /// case
 # reference = "silu"
-# reason = "untried_path"
-# evidence = "other than 0"
+# reason = "wrong_values"
+# evidence = "for inputs ["
 # source = "an unforeseen way into the verifier"
-# caught_by = "flags: a number that only large calls change"
+# caught_by = "flags: a number that only large calls change, tried on a smaller call"
 # ///
 
 """Gives its kernel another number for large inputs, and branches on nothing."""

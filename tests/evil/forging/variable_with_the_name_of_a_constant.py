@@ -1,9 +1,9 @@
 # /// case
 # reference = "silu"
-# reason = "untried_path"
-# evidence = "other than"
+# reason = "wrong_values"
+# evidence = "for inputs ["
 # source = "an unforeseen way into the verifier"
-# caught_by = "flags: a number that only large calls change; claims: a branch that no call took"
+# caught_by = "flags: a number that only large calls change, tried on a smaller call"
 # ///
 
 """A condition on the size reads a variable that has the name of a constant."""

@@ -93,6 +93,14 @@ class Block(nn.Module):
     def forward(this, x):
         return x.new_empty(this._scale), this.shift
 """
+LOGGER = "import logging\nlogger = logging.getLogger(f'{__name__}.a')"
+GUARD = """
+from contextlib import nullcontext
+def guard(x):
+    if x.is_cuda:
+        return torch.cuda.device(x.device)
+    return nullcontext()
+"""
 SETS_LATER = """
 class Block(nn.Module):
     def __init__(self):
@@ -157,6 +165,24 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"init": "self.register_buffer('table', torch.arange(4).float().cos())"},
         {"init": "self.act = lambda x: x"},
         {"top": "class Block(nn.Module):\n    pass", "init": "self.layers.append(self.helper(Block)())"},
+        {
+            "top": LOGGER,
+            "body": "logger.debug(f'{x.shape}'); logger.warning('rows %d', x.shape[0]); print('a' + f'{x}')",
+        },
+        {"body": "warnings.warn('of {} rows'.format(x.shape[0]), stacklevel=2)", "top": "import warnings"},
+        {"body": "if size > 9: raise ValueError('{} is too much'.format(size))"},
+        {"top": "@functools.lru_cache(maxsize=None)\ndef rows_of(n):\n    return n // 4", "body": "n = rows_of(size)"},
+        {"body": "guard = torch.cuda.device(x.device) if size else torch.no_grad()\n        with guard: size = 1"},
+        {"top": GUARD, "body": "with guard(x): size = 1"},
+        {"body": "sizes = [*x.shape]; other = sizes.copy(); other[0] = 1; other = sizes[:1] + sizes; other[0] = 2"},
+        {
+            "top": "DTYPES = {torch.float16, torch.float32}\nclass Held:\n    RANKS = {1, 2}",
+            "body": "assert x.dtype in DTYPES and x.dim() in Held.RANKS",
+        },
+        {
+            "top": "class A(nn.Module):\n    def extra_repr(self):\n        return f'{self.rows}, ' + str(self.rows)",
+            "init": "self.layers.append(A()); self.rows = 3",
+        },
         {"kernel": "value = tl.where(value > 0, value, tl.math.exp(value))"},
         {"top": "def rows_of(x, count=4):\n    return x.shape[0] // count"},
         {"top": "from collections.abc import Sequence"},
@@ -173,6 +199,8 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"top": "ACTS = {'relu': nn.ReLU, 'gelu': nn.GELU}", "init": "self.act = ACTS['relu']()"},
         {"top": "import numbers", "init": "self.count = 1 if isinstance(self.sizes, numbers.Integral) else 2"},
         {"top": MOVED},
+        {"body": "a = [*map(self.helper, (x, out))]"},
+        {"top": "from typing import TypeVar\nData = TypeVar('Data', bound=torch.Tensor)\ndef f(x: Data): return x"},
         {"top": STATIC.format("return x.view(-1)")},
         {"top": NAMED_THIS},
         {"top": "from typing import Sequence, Union\nSizes = Union[int, Sequence[int]]"},
@@ -217,6 +245,7 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"top": "class Loud:\n    def __eq__(self, other):\n        return True"}, "member __eq__"),
         ({"top": "ITEMS = zip([1], [2])"}, "zip that is kept"),
         ({"top": "ITEMS = (n for n in [1])"}, "generator that is kept"),
+        ({"init": "self.items = map(abs, [1])"}, "map that is kept"),
         ({"top": "ITEMS = itertools.repeat(1)"}, "repeat that is kept"),
         ({"top": "if __name__ == '__main__':\n    made = 3"}, "a program that sets made"),
         ({"top": "def make():\n    return (n for n in [1])\n\n\nITEMS = make()"}, "generator that is kept"),
@@ -303,6 +332,21 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"top": "HAS_TANH = hasattr(tl, 'tanh')"}, "the name hasattr"),
         ({"top": f"{LAYER}\n    def helper(self):\n        return 1"}, "member helper of a class is outside of the "),
         ({"top": f"{LAYER}\n    def helper(self):\n        return 1"}, "write a function"),
+        ({"top": LOGGER, "body": "logger.setLevel(10)"}, "the attribute setLevel"),
+        ({"top": LOGGER, "body": "n = logger.warning('a')"}, "the attribute warning"),
+        ({"top": LOGGER, "body": "logger.info(x)"}, "the attribute info"),
+        ({"top": LOGGER, "body": "logger = self.helper(x); logger.info('a')"}, "the attribute info"),
+        ({"top": "import logging\nlogger = logging.getLogger(made)"}, "logging.getLogger"),
+        ({"body": "print('a' * 9)"}, "the name print"),
+        ({"body": "n = '{}'.format(x)"}, "the attribute format"),
+        ({"top": "RANKS = {1, 2}", "body": "n = [*RANKS]"}, "a set"),
+        ({"top": "class Held:\n    RANKS = {1, 2}", "body": "n = Held.RANKS"}, "a set"),
+        ({"body": "n = self.extra_repr()"}, "the attribute extra_repr"),
+        ({"top": "def extra_repr(x):\n    return f'{x}'", "body": "n = extra_repr(x)"}, "f-string"),
+        ({"body": "guard = self.helper(x)\n        with guard: size = 1"}, "with guard"),
+        ({"body": "with torch.device('cpu'): size = 1"}, "with torch.device"),
+        ({"top": "def keep(n):\n    return n", "body": "n = functools.lru_cache(keep)"}, "functools.lru_cache"),
+        ({"body": "rows = made; rows = rows.copy(); rows = made; rows[0] = 1"}, "change of rows"),
         # Code of constructors in calls.
         (
             {"top": "class A:\n    def __init__(self, other):\n        self = other\n        self.n = 1"},

@@ -98,7 +98,19 @@ def test_a_kernel_for_one_last_axis_is_verified_with_it(checker: Checker) -> Non
     verdict = checker.check(given, relu)
     assert verdict and {shapes[0][1] for shapes in verdict.sizes} == {64} and len(verdict.sizes) > 2
     assert "last axes of the inputs kept their sizes" in verdict.note
-    assert checker.check(given, relu.replace("x * scale, 0.0", "x * scale, 0.1")).reason == "does_not_run"
+    assert checker.check(given, relu.replace("x * scale, 0.0", "x * scale, 0.1")).reason == "wrong_values"
+    refused = checker.check(given, relu.replace("x.shape[1] in (32, 64)", "x.shape[1] < 32"))
+    assert refused.headline.startswith("REJECTED does_not_run: AssertionError: line ")
+    assert refused.headline.endswith(": assert x.shape[1] < 32")
+
+
+def test_a_kernel_for_multiples_is_verified_on_them(checker: Checker) -> None:
+    rows = SCALE.replace("rows = 6", "rows = 32")
+    verdict = checker.check(rows, kernel("assert x.shape[0] % 4 == 0"))
+    assert verdict and len(verdict.sizes) > 2 and all(shapes[0][0] % 4 == 0 for shapes in verdict.sizes)
+    assert "sizes changed by multiples of 4" in verdict.note
+    wrong = kernel("assert x.shape[0] % 4 == 0").replace("at < n", "at < n - n % 64")
+    assert checker.check(rows, wrong).reason == "wrong_values"
 
 
 @pytest.mark.parametrize(
@@ -209,20 +221,22 @@ def test_a_constructor_is_tried_above_the_kernel_s_numbers(checker: Checker) -> 
 
 
 LAUNCH = "scale_relu[(triton.cdiv(n, 128),)]"
+ON_SMALLER = "on a smaller call that goes as that of get_inputs(): for inputs [13120, 40]"
 GIVEN = {
-    "capped": ("scale_relu[(min(triton.cdiv(n, 128), 4096),)]", "unjudged", "choose another number"),
+    "capped far away": ("scale_relu[(min(triton.cdiv(n, 128), 65536),)]", "unjudged", "choose another number"),
+    "capped": ("scale_relu[(min(triton.cdiv(n, 128), 4096),)]", "rejected", ON_SMALLER),
     "refused": (f"assert n < 1 << 22\n        {LAUNCH}", "rejected", "at the sizes of get_inputs(), AssertionError"),
     "capped in a condition": (
         "blocks = triton.cdiv(n, 128)\n        "
         "if blocks > 4096:\n            blocks = 4096\n        scale_relu[(blocks,)]",
-        "unjudged",
-        "blocks > 4096 true",
+        "rejected",
+        ON_SMALLER,
     ),
-    "capped by a list": ("scale_relu[(min([triton.cdiv(n, 128), 4096, 65535]),)]", "unjudged", "another number"),
+    "capped by a list": ("scale_relu[(min([triton.cdiv(n, 128), 4096, 65535]),)]", "rejected", ON_SMALLER),
     "capped by another name": (
         "least = min\n        scale_relu[(least(triton.cdiv(n, 128), 4096),)]",
-        "unjudged",
-        "another number",
+        "rejected",
+        ON_SMALLER,
     ),
     "capped before a long loop": (
         "blocks = min(triton.cdiv(n, 128), 4096)\n        parts = [part for part in range(0, n, 256)]\n        "
@@ -273,6 +287,9 @@ _STRIDED = KERNEL.replace(
 HELD = {
     "a capped grid whose programs loop": _STRIDED,
     "more warps": KERNEL.replace("BLOCK=128)", "BLOCK=128, num_warps=8 if n >= 1 << 22 else 4)"),
+    "a way that no forced condition goes": KERNEL.replace(
+        "BLOCK=128)", "BLOCK=128 * 2 ** min(1, max(x.shape[0], 9000) // 9001))"
+    ),
     "a smaller block": KERNEL.replace(
         f"{LAUNCH}(x, self.scale, out, n, x.shape[-1], BLOCK=128)",
         "block = 64 if n > 1 << 22 else 128\n        "
@@ -389,9 +406,11 @@ def test_a_kernel_that_hangs_is_tried_on_smaller_sizes_and_rejected(
 
 
 def test_a_kernel_that_could_exit_is_not_judged_and_the_next_is(checker: Checker) -> None:
-    verdict = checker.check(SCALE, kernel("if x.numel(): raise SystemExit(0)"))
+    verdict = checker.check(SCALE, kernel("if x.numel(): raise SystemExit(0)\n        global n"))
     assert verdict.status is Status.UNJUDGED and verdict.sizes == ()
-    assert "raise SystemExit is outside of the language: raise ValueError" in verdict.evidence
+    first, second = verdict.evidence.split("; ")
+    assert "raise SystemExit is outside of the language: raise ValueError" in first
+    assert second.endswith("global: pass the value as an argument")
     assert checker.check(SCALE, KERNEL)
 
 

@@ -26,5 +26,11 @@ def test_products_that_round_float32_have_a_hint(arguments: str, rounds: bool) -
     assert hint(DOT.format(arguments), "normal", is_half=True) == ""
 
 
+def test_a_finite_mask_has_a_hint() -> None:
+    assert hint("x = tl.where(mask, x, -1.0e6)", "columns", is_half=True).startswith("-1.0e6 in place of -inf")
+    assert not hint("x = tl.where(mask, x, -1.0e6)", "normal", is_half=True)
+    assert not hint("x = x - 1e-6 - 100", "columns", is_half=True)
+
+
 def test_a_large_mean_has_a_hint() -> None:
     assert "E[x]^2" in hint("pass", "shifted", is_half=False) and not hint("pass", "normal", is_half=False)

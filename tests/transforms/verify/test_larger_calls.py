@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -96,14 +97,21 @@ class ModelNew(torch.nn.Module):
 LAUNCH = "a[(triton.cdiv(n, 64),)](x, out, 16, False, BLOCK=64, num_warps=4)"
 
 
-def check(body: str = LAUNCH, task: Task = TASK, ran: tuple[str, ...] = (), rows: int = 0) -> None:
+def check(
+    body: str = LAUNCH,
+    task: Task = TASK,
+    ran: tuple[str, ...] = (),
+    rows: int = 0,
+    run: Callable[..., Any] | None = None,
+    code: str = CODE,
+) -> None:
     """Check the candidate after its trials, and a call with so many rows."""
-    task = replace(task, triton_code=CODE.replace("{body}", body.replace("\n", "\n        ")))
+    task = replace(task, triton_code=code.replace("{body}", body.replace("\n", "\n        ")))
     planner = Planner(Source(task.triton_code), SNAPSHOT)
     further = [PlannedCall(call.args, call.kwargs, call.tensors, alone=True) for call in (of_rows(rows),) if rows]
     for call in (*planned_calls(task, plan(task)), *further):
         planner.plan(call)
-    check_larger_calls(reference(task), planner, ran)
+    check_larger_calls(reference(task), planner, ran, run=run)
 
 
 def test_the_path_of_the_trials_passes() -> None:
@@ -189,6 +197,35 @@ def test_a_number_that_only_large_calls_change_is_unverified(number: str) -> Non
         check(body)
     check(body, ran=("a[1, 1, 1](n=3)",))
     check(LAUNCH.replace("num_warps=4", "num_warps=8 if is_large else 4"))
+
+
+@pytest.mark.parametrize("new", ["n > 5000, ", "False, again=1 + n // 5000, "])
+def test_an_argument_of_large_calls_is_tried_on_smaller_ones(new: str) -> None:
+    body, tried = LAUNCH.replace("False, ", new), list[tuple[int, str]]()
+    code = CODE.replace("n, WRONG", "n, WRONG, again") if "again" in new else CODE
+
+    def run(workload: Workload, distribution: str) -> None:
+        tried.append((math.prod(workload.tensors[0].shape), distribution))
+        if distribution == "columns":
+            raise Rejected(Reason.ORACLE_FAILED, "undecided")
+
+    check(body, run=run, code=code)
+    least = 5008 if "n > 5000" in new else 5000
+    assert tried == [(least, "normal"), (least, "columns"), (4 * least, "normal")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "found"), [(Reason.WRONG_VALUES, Reason.WRONG_VALUES), (Reason.TIMED_OUT, Reason.UNVERIFIED_PATH)]
+)
+def test_an_argument_of_large_calls_must_be_right_on_smaller_ones(reason: Reason, found: Reason) -> None:
+    def run(workload: Workload, distribution: str) -> None:
+        raise Rejected(reason, "found")
+
+    with pytest.raises(Rejected) as raised:
+        check(LAUNCH.replace("False", "n > 5000"), run=run)
+    assert raised.value.reason is found
+    with pytest.raises(Rejected, match="gives a kernel a WRONG=True"):
+        check(LAUNCH.replace("False", "n > 1 << 22"), run=lambda *_: None)  # too large to be run
 
 
 def test_a_way_that_no_trial_went_is_not_compared_further() -> None:

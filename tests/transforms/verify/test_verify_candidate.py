@@ -16,7 +16,9 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, StateSpec, Tier, Verified
 from kernelquarry.transforms.verify import Task, VerifySettings, replay_pair, verify
+from kernelquarry.transforms.verify.checks import CHECKS, Verification
 from kernelquarry.transforms.verify.compiling import compile_for_targets
+from kernelquarry.transforms.verify.evidence import Rejected
 
 SETTINGS = VerifySettings(limits=Limits(wall_s=60, cpu_s=5))
 HONEST = replace(SETTINGS, limits=Limits(wall_s=60, cpu_s=30))  # large grids are slow
@@ -225,6 +227,16 @@ class ModelNew(nn.Module):
         scale[(x.shape[0],)](x, self.weight, out, 24, BLOCK=32)
         return out
 """
+
+
+def test_a_candidate_with_a_backward_caches_nothing(softmax: Candidate, sandbox: Sandbox) -> None:
+    """No plan has a backward, and plans alone tell what is cached."""
+    cached = SCALED.replace("class ModelNew", "@functools.cache\ndef rows_of(n):\n    return n\n\nclass ModelNew")
+    code = cached.replace("import torch", "import functools\nimport torch", 1).replace("(x.shape[0],)", "(rows_of(7),)")
+    task = replace(Task.of_candidate(softmax), triton_code=code, by_model=True)
+    CHECKS[0].run(Verification(task, (), sandbox, SETTINGS))
+    with pytest.raises(Rejected, match="a cache in a candidate with a backward"):
+        CHECKS[0].run(Verification(replace(task, training=True), (), sandbox, SETTINGS))
 
 
 def test_a_model_s_candidate_is_cast_to_the_row_s_half_precision(softmax: Candidate, sandbox: Sandbox) -> None:

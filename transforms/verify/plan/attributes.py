@@ -35,9 +35,9 @@ _CONTAINERS = {"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDic
 _READ = frozenset("shape dtype ndim T mT real imag itemsize nbytes layout".split())  # of tensors, without a call
 _OF_TYPES: tuple[tuple[Any, frozenset[str]], ...] = (
     (torch.Size, frozenset("numel index count".split())),
-    (list, frozenset("append extend insert pop reverse sort index count".split())),
+    (list, frozenset("append copy extend insert pop reverse sort index count".split())),
     (tuple, frozenset("index count".split())),
-    (dict, frozenset("items keys values get pop update".split())),
+    (dict, frozenset("copy items keys values get pop update".split())),
     (str, frozenset("lower upper startswith endswith join replace count index".split())),
     (int, frozenset(("bit_length",))),
     (range, frozenset("start stop step index count".split())),

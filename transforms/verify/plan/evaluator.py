@@ -7,9 +7,13 @@ The evaluator walks the syntax tree. Numbers, texts and containers are Python's 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import torch
+
+from kernelquarry.filters.language import tables
 from kernelquarry.filters.language.definitions import Definitions, Kind
 from kernelquarry.filters.language.parsed_source import Source
 
@@ -21,6 +25,7 @@ from .values import (
     Callback,
     Class,
     Context,
+    Device,
     Function,
     Kernel,
     Launcher,
@@ -53,6 +58,7 @@ class Evaluator(Statements):
         self._paths: dict[ast.AST, str] = {}
         self._class_values: dict[ast.expr, Any] = {}
         self._depth = 0
+        self._cached_kinds: dict[Any, list[Any]] = {}  # the types of the arguments of each form of a cached call
 
     def run(self, entry: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The result of a call of the module. Raises: Raised, Unsupported."""
@@ -120,8 +126,25 @@ class Evaluator(Statements):
             name = path or ast.unparse(decorator)
             if name in names.MARKS:
                 continue
+            if name in tables.CACHES.names:
+                made = Native(node.name, functools.partial(self._cached, made))
+                continue
             made = self.call(self.expression(decorator, scope or Scope()), [made], {})
         return made
+
+    def _cached(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """A call of a function whose results are kept. Raises: Unsupported: a kept result could be told from a new one.
+
+        Python takes equal arguments for the same, such as 1 and True.
+        """
+        name, kinds = function.name, [*map(_kind_of, (*args, *kwargs.values()))]
+        form, before = (function.node, len(args), *kwargs), self.position()
+        if self._cached_kinds.setdefault(form, kinds) != kinds or not all(kinds):
+            raise Unsupported(f"a cache of {name} for other arguments than numbers and texts, each of one type")
+        value = self.call(function, args, kwargs)
+        if self.position() != before or not _kind_of(value):
+            raise Unsupported(f"a cache of {name}, which makes more than numbers and texts")
+        return self.keep(value)
 
     def _class(self, node: ast.ClassDef) -> Class:
         kind = self.definitions.kind(node)
@@ -300,6 +323,16 @@ class Evaluator(Statements):
     def callable(value: Any) -> Any:
         """A function of Python as a value of the evaluator."""
         return Native(getattr(value, "__name__", ""), value) if callable(value) else value
+
+
+def _kind_of(value: Any) -> Any:
+    """The type of a number or text, or of those in a tuple, list or dict; None for other values."""
+    if isinstance(value, dict):
+        return _kind_of((*value, *value.values()))
+    if isinstance(value, tuple | list):
+        kinds = (type(value), *map(_kind_of, value))
+        return kinds if all(kinds) else None
+    return type(value) if value is None or isinstance(value, int | float | str | Device | torch.dtype) else None
 
 
 def _flat(targets: Iterable[ast.expr]) -> list[ast.expr]:

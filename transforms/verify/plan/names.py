@@ -84,7 +84,7 @@ def _check_small(name: str, args: Sequence[Any]) -> None:
             raise Unsupported(f"{name} of so large a value")
 
 
-_ITERATE = frozenset("all any enumerate list max min reversed sorted sum tuple zip extend".split())
+_ITERATE = frozenset("all any enumerate list map max min reversed sorted sum tuple zip extend".split())
 _GROW = frozenset(("pow", "math.factorial", "math.comb", "math.perm", "math.pow", "operator.mul", "itertools.repeat"))
 
 

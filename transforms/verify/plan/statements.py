@@ -10,6 +10,8 @@ from typing import Any
 
 from torch import Tensor
 
+from kernelquarry.filters.language.scopes import passed
+
 from . import attributes, names
 from .expressions import BINARY, Expressions
 from .launch_plan import Iteration, LoopRun
@@ -17,6 +19,7 @@ from .recording import ERRORS, call_torch
 from .values import (
     Context,
     Descriptor,
+    Native,
     Raised,
     Record,
     Scope,
@@ -55,7 +58,10 @@ class Statements(Expressions):
     def _statement(self, node: ast.stmt, scope: Scope) -> None:
         match node:
             case ast.Expr():
-                if not isinstance(node.value, ast.Constant):
+                if self.definitions.writes_text(node.value):
+                    for part in passed(node.value):
+                        self._message(part, scope)
+                elif not isinstance(node.value, ast.Constant):
                     self.expression(node.value, scope)
             case ast.Assign():
                 value = self.expression(node.value, scope)
@@ -81,8 +87,9 @@ class Statements(Expressions):
                 raise Raised(f"{ast.unparse(node.exc).partition('(')[0] if node.exc else 'error'}: line {node.lineno}")
             case ast.With():
                 for item in node.items:
-                    if isinstance(item.context_expr, ast.Call):
-                        self._arguments(item.context_expr, scope)
+                    context = self.expression(item.context_expr, scope)
+                    if not isinstance(context, Native) or context.name not in names.MARKS:
+                        raise Unsupported(f"with {ast.unparse(item.context_expr)}")
                 self.statements(node.body, scope)
             case ast.FunctionDef():
                 scope.names[node.name] = self.decorated(node, scope)
@@ -94,6 +101,22 @@ class Statements(Expressions):
                 pass
             case _:
                 raise Unsupported(f"a statement {type(node).__name__}")
+
+    def _message(self, node: ast.expr, scope: Scope) -> None:
+        """Evaluate the values of a text that is written, but not the text."""
+        match node:
+            case ast.JoinedStr():
+                for each in node.values:
+                    if isinstance(each, ast.FormattedValue):
+                        self.expression(each.value, scope)
+            case ast.BinOp(left=left, right=right):
+                self._message(left, scope)
+                self._message(right, scope)
+            case ast.Call(func=ast.Attribute(value=text, attr="format")):
+                self._message(text, scope)
+                self._arguments(node, scope)
+            case _:
+                self.expression(node, scope)
 
     def _loop(self, node: ast.For | ast.While, values: Iterator[Any], scope: Scope) -> None:
         run, around = LoopRun(node.lineno), self.iteration

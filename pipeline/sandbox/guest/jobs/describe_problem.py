@@ -71,7 +71,7 @@ def _describe(request: ProblemRequest) -> tuple[ProblemReply, dict[str, Tensor]]
         sizes = _check_source(code)
         given = _outline(code)
         outlines = given is not None and not _loops(code, sizes) and given.census_without_values is not None
-        last = _last(code, sizes) if request.keep_last else {}
+        last = {} if request.unit else _last(code, sizes)
         if request.resize:
             least = _least(code, sizes, request.above) | last
             sizes, problem = _affordable(code, sizes, limits, outlines, least)
@@ -79,7 +79,7 @@ def _describe(request: ProblemRequest) -> tuple[ProblemReply, dict[str, Tensor]]
             problem = _as_given(code, given if outlines else None, limits)
         more = request.more_calls
         varied = {size: n for size, n in sizes.items() if size not in last}
-        calls = _other_calls(code, problem, varied, limits, outlines, more) if more else []
+        calls = _other_calls(code, problem, varied, limits, outlines, more, request.unit or 1) if more else []
         operators = problem.census().operators
         given = problem if problem.code == code else given
         is_cheap = outlines or given is problem
@@ -501,7 +501,7 @@ def _first_that_runs(code: str, sizes: Sizes) -> Sizes | None:
 
 
 def _other_calls(
-    code: str, problem: _Problem, sizes: Sizes, limits: SizeLimits, outlines: bool, number: int
+    code: str, problem: _Problem, sizes: Sizes, limits: SizeLimits, outlines: bool, number: int, unit: int
 ) -> list[_Problem]:
     """Calls of the same module at other sizes; `problem` has `sizes`."""
     cost = problem.cost
@@ -515,7 +515,7 @@ def _other_calls(
         costs = outlined.cost_without_values if outlined else found.cost_or_none
         return found.shapes != problem.shapes and costs is not None and not costs.exceeds(double)
 
-    found = [_at(code, other) for other in variations(sizes, fits, number)]
+    found = [_at(code, other) for other in variations(sizes, fits, number, unit)]
     return [call for call in found if call is not None and problem.takes(call)]
 
 

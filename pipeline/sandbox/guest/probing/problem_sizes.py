@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -135,18 +136,19 @@ def capped(sizes: Sizes, most: int) -> Sizes:
     return {size: n if n <= most else capped({size: n // 2}, most)[size] for size, n in sizes.items()}
 
 
-def variations(sizes: Sizes, runs: Callable[[Sizes], bool], number: int) -> list[Sizes]:
+def variations(sizes: Sizes, runs: Callable[[Sizes], bool], number: int, unit: int = 1) -> list[Sizes]:
     """Up to `number` other sizes at which the same module runs; each size takes other values than it has before.
 
     Args:
         runs: True if these sizes give other inputs, on which the module runs with the same constructor arguments.
+        unit: other sizes are multiples of it, or of the part of it that divides the size.
     """
     free = _free_groups(sizes, runs)
     found: list[Sizes] = []
     for turn in range(number):
         current, taken = dict(sizes), [sizes, *found]
         for place, group in enumerate(free):
-            for n in _other_values(sizes[group[0]], turn, place):
+            for n in _other_values(sizes[group[0]], turn, place, unit):
                 changed = current | dict.fromkeys(group, n)
                 if n not in [each[group[0]] for each in taken] and runs(changed):
                     current = changed
@@ -168,7 +170,9 @@ def _free_groups(sizes: Sizes, runs: Callable[[Sizes], bool]) -> list[list[Size]
     return [*alone, *(group for group in groups if len(group) > 1 and changes(group))]
 
 
-def _other_values(size: int, turn: int, place: int) -> list[int]:
-    """Other values for a size: odd ones, different for each place, then even ones for modules that need multiples."""
-    odd = (size * 3 // 4 | 1, size * 5 // 4 | 1)[turn] + 2 * place
-    return [n for n in (odd, odd + 2, (size // 2, 2 * size)[turn], (2 * size, 3 * size)[turn]) if 1 < n != size]
+def _other_values(size: int, turn: int, place: int, unit: int = 1) -> list[int]:
+    """Other values for a size: odd multiples of the unit, different for each place, then even ones."""
+    step = math.gcd(size, unit)
+    odd = ((size * 3 // 4 // step | 1, size * 5 // 4 // step | 1)[turn] + 2 * place) * step
+    others = (odd, odd + 2 * step, (size // 2, 2 * size)[turn], (2 * size, 3 * size)[turn])
+    return [n for n in others if 1 < n != size]

@@ -91,9 +91,13 @@ def _answer(kind: Kind, run: Run, job: dict[str, Any], request: int, reply: int)
 
 
 def _describe(error: BaseException, ended: str) -> dict[str, str]:
-    """Type, message and traceback of an exception, whose `str` may raise, and may be of any length."""
+    """Type, message and traceback of an exception, whose `str` may raise, and may be of any length.
+
+    An exception without a message gets the line that raises it.
+    """
     summary = traceback.TracebackException.from_exception(error)
-    message = str(summary)[:_MAX_ERROR]
+    raised = [f"line {frame.lineno}: {frame.line}" for frame in summary.stack[-1:] if frame.line]
+    message = (str(summary) or "".join(raised))[:_MAX_ERROR]
     if isinstance(error, MemoryError) or "can't allocate memory" in message:
         ended = "memory"
     return {

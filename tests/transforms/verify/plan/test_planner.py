@@ -79,6 +79,7 @@ def test_outputs_share_memory_with_inputs_and_each_other() -> None:
         ("[a * b for a in range(3) for b in range(a) if b != 1]", [0, 0]),
         ("functools.reduce(lambda a, b: a - b, x.shape, 1)", -7),
         ("dict(zip('ab', x.stride())) | {'c': x.dim()}", {"a": 5, "b": 1, "c": 2}),
+        ("[*map(lambda a, b: a * b, x.shape, map(int, '23'))]", [6, 15]),
         ("max(4, triton.next_power_of_2(x.shape[1]))", 8),
         ("1 < x.shape[0] < 3 or 'else'", "else"),
         ("(lambda a, *b, c=2, **d: (a, b, c, d))(1, 2, 3, e=4)", (1, (2, 3), 2, {"e": 4})),
@@ -297,6 +298,47 @@ def test_classes_derived_from_layers_hold_state_and_run_nothing(base: str) -> No
 def test_operators_by_the_names_of_lowered_rows_are_steps() -> None:
     plan = plan_of("return torch.ops.aten.sort.stable(x, stable=True)[0]")
     assert plan.operators == ("aten.sort",) and plan.outputs[0].shape == (3, 5)
+
+
+_CACHED = """import logging
+from contextlib import nullcontext
+
+logger = logging.getLogger(__name__)
+
+
+@functools.lru_cache(maxsize=None)
+def block_of(n, least=8):
+    return {"BLOCK": max(least, triton.next_power_of_2(n))}
+
+
+@functools.cache
+def kept(n):
+    return [n, torch.empty(3)]
+
+
+@functools.cache
+def kind_of(n):
+    return isinstance(n, bool)
+"""
+
+
+def test_caches_logs_and_contexts_change_no_value() -> None:
+    head = _HEAD.replace("\n\nclass ModelNew", f"\n{_CACHED}\n\nclass ModelNew")
+    body = """guard = torch.cuda.device(x.device) if x.is_cuda else nullcontext()
+logger.debug(f"{x} of {x.shape[0]:>8}")
+with guard:
+    return block_of(x.shape[1]), block_of(x.shape[1], least=16).copy()"""
+    assert _value(plan_of(body, head=head).tree) == ({"BLOCK": 8}, {"BLOCK": 16})
+    assert plan_of("logger.info('made ' + f'{torch.ones(3)}')\nreturn x", head=head).steps  # a message's values count
+    for change, message in {
+        "n = kind_of(1), kind_of(True)": "each of one type",
+        "n = kind_of(x)": "numbers and texts",
+        "n = kept(1)": "makes more than numbers",
+        "n = block_of(1)\nn.update(a=1)": "outlives the call",
+        "with x:\n    n = 1": "with x",
+    }.items():
+        with pytest.raises(Unsupported, match=message):
+            plan_of(f"{change}\nreturn x", head=head)
 
 
 _KEPT = """
