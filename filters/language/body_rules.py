@@ -32,6 +32,7 @@ class Body:
         """`function`: None for expressions outside of functions."""
         self._file, self._source, self._parents = file, file.source, file.source.parents
         self._origins = Origins(file)
+        self._asked = set[str]()  # functions whose results are looked at
         self._members = file.attributes - tables.TAKEN - tables.MODULE_METHODS
         self._function = function
         self._context = context
@@ -120,8 +121,13 @@ class Body:
             case ast.Name():
                 return self._origins.every_bound(node, self._is_context)
             case ast.Call(func=ast.Name(id=name)) if name in self._file.functions:
+                if name in self._asked:
+                    return False  # it calls itself
+                self._asked.add(name)
                 returned = [each for each in ast.walk(self._file.functions[name]) if isinstance(each, ast.Return)]
-                return bool(returned) and all(self._is_context(each.value) for each in returned)
+                found = bool(returned) and all(self._is_context(each.value) for each in returned)
+                self._asked.discard(name)
+                return found
         return isinstance(node, ast.Call) and self._path(node.func) in tables.CONTEXT_VALUES.names
 
     def _target(self, node: ast.expr) -> Iterator[Found]:

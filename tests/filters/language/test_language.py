@@ -418,6 +418,7 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"top": LAYER, "body": "y = self.layers[0]._get_name()"}, "the attribute _get_name"),
         ({"top": "ACT = nn.ReLU()"}, "torch.nn.ReLU"),
         ({"top": "act = lambda: nn.ReLU()"}, "torch.nn.ReLU"),
+        ({"top": "def guard():\n    return guard()", "body": "with guard():\n            pass"}, "the recursive function guard"),
         ({"body": "other = ModelNew()"}, "torch.nn.Parameter"),
         ({"kernel": "n = made"}, "the global made"),
         ({"kernel": "n = tl.inline_asm_elementwise('', '', [value], tl.int32, True, 1)"}, "inline_asm_elementwise"),
@@ -491,7 +492,7 @@ def test_the_words_of_the_module_are_inside() -> None:
         ("if callable(other)", "if callable(value)", "the name callable"),
         ("(_Loss)", "(_Loss, nn.Module)", "a class of _Loss, nn.Module"),
         ("*rest", "*rest, **more", "a forward that takes any arguments"),
-        ("torch.empty_like(x)", "map(x, [])", "the name map"),
+        ("torch.empty_like(x)", "type(x)", "the name type"),
         ("    def forward(self, x, ", "    def __getattr__(self, name):\n        return super().__getattr__(name)\n\n"
          "    def forward(self, x, ", "a member __getattr__"),
         ("def default", "def default(x):\n    return x\n\ndef default", "another definition of default"),
