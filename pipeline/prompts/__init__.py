@@ -52,13 +52,15 @@ class Message(TypedDict):
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         undefined=StrictUndefined,
         autoescape=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["definitions"] = definitions
+    return environment
 
 
 def render_prompt(name: str, **values: Any) -> str:
@@ -81,8 +83,7 @@ def prompt_id(name: str) -> str:
 
 def kernel_request(python_code: str, sizes: str = "", shapes: str = "") -> list[Message]:
     """The chat that requests a kernel for a module, for inputs of any size or those in `sizes`."""
-    values = {"sizes": sizes, "shapes": shapes, "definitions": definitions(python_code)}
-    request = render_prompt("write", python_code=python_code, **values)
+    request = render_prompt("write", python_code=python_code, sizes=sizes, shapes=shapes)
     return [{"role": "system", "content": render_prompt("system")}, {"role": "user", "content": request}]
 
 

@@ -418,7 +418,7 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"top": LAYER, "body": "y = self.layers[0]._get_name()"}, "the attribute _get_name"),
         ({"top": "ACT = nn.ReLU()"}, "torch.nn.ReLU"),
         ({"top": "act = lambda: nn.ReLU()"}, "torch.nn.ReLU"),
-        ({"top": "def guard():\n    return guard()", "body": "with guard():\n            pass"}, "the recursive function guard"),
+        ({"top": "def guard():\n    return guard()", "body": "with guard(): pass"}, "recursive function guard"),
         ({"body": "other = ModelNew()"}, "torch.nn.Parameter"),
         ({"kernel": "n = made"}, "the global made"),
         ({"kernel": "n = tl.inline_asm_elementwise('', '', [value], tl.int32, True, 1)"}, "inline_asm_elementwise"),
