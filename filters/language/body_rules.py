@@ -32,7 +32,7 @@ class Body:
         """`function`: None for expressions outside of functions."""
         self._file, self._source, self._parents = file, file.source, file.source.parents
         self._origins = Origins(file)
-        self._asked = set[str]()  # functions whose results are looked at
+        self._pending = set[str]()  # functions whose results are looked at
         self._members = file.attributes - tables.TAKEN - tables.MODULE_METHODS
         self._function = function
         self._context = context
@@ -121,12 +121,12 @@ class Body:
             case ast.Name():
                 return self._origins.every_bound(node, self._is_context)
             case ast.Call(func=ast.Name(id=name)) if name in self._file.functions:
-                if name in self._asked:
+                if name in self._pending:
                     return False  # it calls itself
-                self._asked.add(name)
+                self._pending.add(name)
                 returned = [each for each in ast.walk(self._file.functions[name]) if isinstance(each, ast.Return)]
                 found = bool(returned) and all(self._is_context(each.value) for each in returned)
-                self._asked.discard(name)
+                self._pending.discard(name)
                 return found
         return isinstance(node, ast.Call) and self._path(node.func) in tables.CONTEXT_VALUES.names
 
