@@ -19,18 +19,23 @@ from kernelquarry.pipeline.prompts.definitions import definitions
 X = torch.linspace(-4.0, 4.0, 33, dtype=torch.float64)
 Y, Z = X.flip(0) + 0.3, 0.5 + X.abs()
 IMAGE = torch.randn(2, 12, 4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-_NAMES = "abs clamp erf exp log mean sigmoid sin sum tanh where"
-_PYTORCH = {name: getattr(torch, name) for name in _NAMES.split()}
+_NAMES = "abs erf exp floor log maximum mean minimum sigmoid sin sum tanh trunc where"
+
+
+def _of_numbers(function: Any) -> Any:
+    return lambda *values: function(*map(torch.as_tensor, values))
+
+
+_PYTORCH = {name: _of_numbers(getattr(torch, name)) for name in _NAMES.split()}
 
 
 def formula(name: str) -> str:
     """The first formula of a definition."""
-    return definitions(f"import torch\ntorch.{name}(0)")[name].split("; ")[0]
+    return definitions(f"import torch\ntorch.{name}(0)")[name].split("; ")[0].split(", and the")[0]
 
 
 def computed(text: str, **values: Any) -> Tensor:
-    largest = lambda *each: torch.maximum(*map(torch.as_tensor, each)) if len(each) > 1 else each[0].amax()  # noqa: E731
-    names = {"sqrt": lambda value: value**0.5, "pi": math.pi, "max": largest, **_PYTORCH, **values}
+    names = {"sqrt": lambda value: value**0.5, "pi": math.pi, "max": torch.amax, **_PYTORCH, **values}
     value: Tensor = eval(text, {"__builtins__": {}}, names)
     return value
 
@@ -38,6 +43,17 @@ def computed(text: str, **values: Any) -> Tensor:
 @pytest.mark.parametrize(
     ("name", "values", "expected"),
     [
+        ("clamp", {"min": -1.5, "max": 0.7}, X.clamp(-1.5, 0.7)),
+        ("sign", {}, X.sign()),
+        ("round", {"x": X * 1.7}, (X * 1.7).round()),
+        ("trunc", {}, X.trunc()),
+        ("frac", {}, X.frac()),
+        ("remainder", {}, torch.remainder(X, Y)),
+        ("fmod", {}, torch.fmod(X, Y)),
+        ("log10", {"x": Z}, Z.log10()),
+        ("expm1", {}, X.expm1()),
+        ("log1p", {"x": Z}, Z.log1p()),
+        ("tanh", {}, X.tanh()),
         ("mish", {}, F.mish(X)),
         ("gelu", {}, F.gelu(X)),
         ("silu", {}, F.silu(X)),
@@ -69,7 +85,7 @@ def computed(text: str, **values: Any) -> Tensor:
     ],
 )  # fmt: skip
 def test_elementwise_formulas_are_those_of_pytorch(name: str, values: dict[str, Any], expected: Tensor) -> None:
-    torch.testing.assert_close(computed(formula(name), **{"x": X, "y": Y, "z": Z} | values), expected)
+    torch.testing.assert_close(computed(formula(name), **{"x": X, "y": Y, "z": Z} | values).double(), expected)
 
 
 class Padded:
