@@ -32,6 +32,6 @@ def measure(row: Row) -> Measures:
         credentials=SECRETS.measure(row),
         personal=PERSONAL.measure(row),
         kernels=len(row.kernels),
-        inside=int(language.check(row.triton_code) is None),
+        inside=int(language.check(row.triton_code, module=row.python_code) is None),
         tokens=estimate_tokens(row.triton_code),
     )

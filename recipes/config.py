@@ -136,6 +136,7 @@ class EvaluationSection(_Section):
     kernelbench: str = ""  # a checkout of its repository, for `train`; "": the Hub
     samples: Positive = 10
     modules: int = 0  # of each suite; 0: all
+    base_modules: int = 0  # of each suite, for the base model; 0: as many as for the others
     temperature: Annotated[float, Field(ge=0.0)] = 1.0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.97
     new_tokens: Positive = 2048

@@ -118,13 +118,16 @@ def train(
     for stage, suite in product(section.stages, section.suites):
         if not models[stage]:
             continue
+        update = dict(PROTOCOLS.get(suite, {}))
+        if stage == "base" and section.base_modules:
+            update["modules"] = section.base_modules
         job = EvaluationJob(
             model=models[stage],
             name=stage,
             suite=suite,
             source=section.kernelbench if suite == "kernelbench" else dataset,
             folder=evaluation_folder(folder, stage, suite),
-            section=section.model_copy(update=PROTOCOLS.get(suite, {})),
+            section=section.model_copy(update=update),
             levels=(1, 2, 3),
             chat=recipe.model.chat,
             base=recipe.model.name,

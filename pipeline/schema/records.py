@@ -380,7 +380,7 @@ class Measures:
     operators: int = -1
     depth: int = -1  # longest chain of them, each taking the result of the one before; -1 if the graph is too large
     kernels: int = -1  # number of `kernels`
-    inside: int = -1  # 1 if `triton_code` is inside of the language of models' answers, else 0
+    inside: int = -1  # 1 if `triton_code` is inside of the language, as an answer to `python_code`, else 0
     tokens: int = -1  # tokens of `triton_code`, estimated: within 3 % of SmolLM2's for nine kernels of ten
 
 
