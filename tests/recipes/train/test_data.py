@@ -140,16 +140,17 @@ def test_the_loss_covers_only_the_answer(pairs: list[Pair], tiny_model: Path) ->
         assert tokenizer.decode(learnt) == chat_of(pairs[0])[2]["content"] + "<|im_end|>"  # type: ignore[attr-defined]
 
 
-def test_the_brief_template_leaves_out_the_rules(pairs: list[Pair], tiny_model: Path) -> None:
+def test_the_brief_template_leaves_out_rules_and_definitions(pairs: list[Pair], tiny_model: Path) -> None:
+    pair = replace(pairs[0], python_code="import torch\n\n\ndef forward(x):\n    return torch.flip(x, (0,))\n")
     texts = [
         tokenizer_at(tiny_model, chat).apply_chat_template(  # type: ignore[attr-defined]
-            pair_prompt(pairs[0]), tokenize=False, add_generation_prompt=True
+            pair_prompt(pair), tokenize=False, add_generation_prompt=True
         )
         for chat in ("chatml.jinja", "brief.jinja")
     ]
-    rules = ("You write Triton kernels", "Answer with one file", "`ModelNew`")
-    assert [[rule in text for rule in rules] for text in texts] == [[True] * 3, [False] * 3]
-    request, sizes = pairs[0].python_code.strip(), texts[0].rpartition("`@triton.jit`, for ")[2]
+    rules = ("You write Triton kernels", "Answer with one file", "`ModelNew`", "- `flip`: ")
+    assert [[rule in text for rule in rules] for text in texts] == [[True] * 4, [False] * 4]
+    request, sizes = pair.python_code.strip(), texts[0].rpartition("`@triton.jit`, for ")[2]
     assert all(request in text and text.endswith(sizes) for text in texts)
 
 
