@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from copy import copy
 
 from . import tables
-from .definitions import CALLED, Context, Definitions, Function, Kind
+from .definitions import CALLED, Context, Definitions, Function, Kind, is_plain_format
 from .parsed_source import last_name, root
 from .scopes import defaults, is_local, is_stored, passed, stored
 from .value_origins import Origins
@@ -215,7 +216,7 @@ class Body:
                 yield from self._later().expression(node.body)
                 return
             case ast.GeneratorExp():
-                if not self._is_consumed(node):
+                if not self._is_consumed(node, may_be_named=self._is_early(node)):
                     yield node, "a generator that is kept", "make a list"
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.comprehension):
@@ -340,7 +341,7 @@ class Body:
         if name in CALLED:
             return name == "forward" and not of_class
         if name == "format":
-            return self._in_message(node)
+            return self._in_message(node) and is_plain_format(owner)
         if name in tables.OTHER_ATTRIBUTES.names:
             return True
         if name.startswith("_"):
@@ -385,6 +386,15 @@ class Body:
             return owner.id in self._file.kernels or self._is_local(owner)
         return isinstance(owner, ast.Subscript)
 
+    def _is_early(self, node: ast.GeneratorExp) -> bool:
+        """True if no name that a generator reads gets another value, which a later use would see."""
+        scope = self._function or self._source.tree
+        bound = Counter(each.id for each in ast.walk(scope) if isinstance(each, ast.Name) and is_stored(each))
+        return all(
+            bound[name] <= 1
+            for name in {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} - stored(node)
+        )
+
     def _is_consumed(self, node: ast.expr, may_be_named: bool = True) -> bool:
         """True if an iterator is used up where it is made. One that is kept could count calls."""
         parent = self._parents[node]
@@ -397,9 +407,10 @@ class Body:
             names = {each.id for each in parent.targets if isinstance(each, ast.Name)}
             loads = [each for each in ast.walk(self._function) if isinstance(each, ast.Name) and not is_stored(each)]
             kept = [each for each in parent.targets if not isinstance(each, (ast.Tuple, ast.Name))]
-            if kept or (names and not may_be_named):
+            reads = [each for each in loads if each.id in names]
+            if kept or (names and not may_be_named) or len(reads) > 1:  # a second read finds nothing
                 return False
-            return all(self._is_consumed(each, may_be_named=False) for each in loads if each.id in names)
+            return all(self._is_consumed(each, may_be_named=False) for each in reads)
         return isinstance(parent, ast.Starred) or (
             isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import string
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 
@@ -89,8 +90,14 @@ class Definitions:
         return "" if own else name
 
     def writes_text(self, node: ast.AST) -> bool:
-        """True for a call of `print`, or of a function or a logger that writes a message."""
+        """True for a call of `print`, or of a function or a logger that writes a message, which calls no method."""
         if not isinstance(node, ast.Call) or not node.args or not _is_text(node.args[0]):
+            return False
+        if not all(isinstance(each.value, ast.Constant) for each in node.keywords):
+            return False
+        if not all(
+            self._is_shown(inner) for each in node.args for inner in ast.walk(each) if isinstance(inner, ast.expr)
+        ):
             return False
         match function := node.func:
             case ast.Attribute(value=ast.Name(id=name), attr=method) if name in self.constants:
@@ -98,6 +105,20 @@ class Definitions:
                 is_logger = isinstance(made, ast.Call) and self.path(made.func) == tables.LOGGER
                 return is_logger and method in tables.LOG_METHODS and not is_local(name, node, self.source)
         return self.builtin(function) == "print" or self.path(function) in tables.WRITERS
+
+    def _is_shown(self, node: ast.expr) -> bool:
+        """True for an expression that a message may have: values, and calls that read them."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=text, attr="format")):
+                return is_plain_format(text)
+            case ast.Call(func=ast.Attribute(attr=method)):
+                return method in ("dim", "numel", "size", "stride") and method not in self.methods
+            case ast.Call():
+                return self.builtin(node.func) in ("float", "int", "len", "list", "str", "tuple")
+            case ast.FormattedValue():
+                spec = node.format_spec.values if isinstance(node.format_spec, ast.JoinedStr) else ()
+                return all(isinstance(each, ast.Constant) for each in spec)
+        return not isinstance(node, (ast.IfExp, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp))
 
     def owner(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose method `node` is."""
@@ -111,21 +132,27 @@ class Definitions:
             return ""
         return next((each.arg for each in (*taken.posonlyargs, *taken.args)), "")
 
-    def is_constant(self, node: ast.AST) -> bool:
-        """True for a number, a text, a type, or what is computed from constants alone."""
+    def is_constant(self, node: ast.AST, within: frozenset[str] = frozenset()) -> bool:
+        """True for a number, a text, a type, or what is computed from constants alone.
+
+        Args: within: constants whose value it is part of, and so may not be.
+        """
         if isinstance(node, ast.Constant):
             return True
         if isinstance(node, ast.Name):
-            return node.id in self.constants and self.is_constant(self.constants[node.id])
+            value = None if node.id in within else self.constants.get(node.id)
+            return value is not None and self.is_constant(value, within | {node.id})
         if isinstance(node, ast.Attribute):
             return self.source.path(node).startswith(("triton.language.", "math.", "torch."))
         if isinstance(node, ast.Call):
             path = self.source.path(node.func)
             number = path.startswith("math.") or self.builtin(node.func) in ("float", "int")
             made = path == "triton.language.constexpr" or number
-            return made and not node.keywords and all(map(self.is_constant, node.args))
+            return made and not node.keywords and all(self.is_constant(each, within) for each in node.args)
         if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Tuple)):
-            return all(self.is_constant(each) for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
+            return all(
+                self.is_constant(each, within) for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)
+            )
         return False
 
     def _attributes(self) -> frozenset[str]:
@@ -207,6 +234,17 @@ class Definitions:
 
 CALLED = frozenset("forward backward setup_context extra_repr".split())  # methods that PyTorch calls
 _DEFINED = (ast.FunctionDef, ast.ClassDef)
+
+
+def is_plain_format(node: ast.expr) -> bool:
+    """True for a text whose `format` reads neither attributes nor items."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return False
+    try:
+        fields = [(name or "", spec or "") for _, name, spec, _ in string.Formatter().parse(node.value)]
+    except ValueError:
+        return False
+    return not any({*".["} & {*name} or "{" in spec for name, spec in fields)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -24,9 +24,10 @@ def check_host(file: Definitions, copied: frozenset[ast.AST] = frozenset()) -> I
     """Findings in the host code of a file. Args: copied: parts of it that may be outside of the language."""
     yield from _check_names(file)
     for found in _check_code(file):
-        node = found[0]
+        node, parent = found[0], file.source.parents.get(found[0])
         around = [each for each in file.source.ancestors(node) if each is node or not isinstance(each, ast.ClassDef)]
-        if copied.isdisjoint(around):
+        is_annotation = node in (getattr(parent, "annotation", None), getattr(parent, "returns", None))
+        if is_annotation or copied.isdisjoint(around):  # a copy may have other annotations
             yield found
 
 

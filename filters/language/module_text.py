@@ -17,6 +17,11 @@ from .definitions import Context, Definitions
 from .idle import is_text
 
 _MODULE_ENTRY_POINT = "Model"
+# A copy that names one of these could be told from where it runs, or set what it likes.
+_REFUSED = frozenset(
+    "__file__ __import__ builtins compile ctypes datetime delattr environ eval exec gc globals importlib input inspect "
+    "locals open os platform random setattr socket subprocess sys threading time vars".split()
+)
 
 
 def copied(file: Definitions, module: str) -> frozenset[ast.AST]:
@@ -31,9 +36,10 @@ def copied(file: Definitions, module: str) -> frozenset[ast.AST]:
     """
     try:
         theirs = {key for _, key, _ in _parts(parse(module))}
+        ours = list(_parts(file.source.tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    found = [(node, key in theirs) for function, key, node in _parts(file.source.tree)
+    found = [(node, key in theirs and not _names(node) & _REFUSED) for function, key, node in ours
              if function is None or file.context(function) is Context.CONSTRUCTOR]  # fmt: skip
     return frozenset(node for node, _ in found) - {node for node, is_same in found if not is_same}
 
@@ -67,6 +73,18 @@ def _parts_of(function: ast.FunctionDef) -> Iterator[ast.AST]:
         if isinstance(node, ast.stmt) and node is not function:
             yield node
             yield from (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
+
+
+def _names(node: ast.AST) -> set[str]:
+    """Names, attributes and imports in a part; those of a class are in its members."""
+    every = (
+        [*ast.walk(node)]
+        if not isinstance(node, ast.ClassDef)
+        else [each for base in node.bases for each in ast.walk(base)]
+    )
+    found = {each.id for each in every if isinstance(each, ast.Name)}
+    found |= {each.attr for each in every if isinstance(each, ast.Attribute)}
+    return found | {part for each in every if isinstance(each, ast.alias) for part in each.name.split(".")}
 
 
 def _text(node: ast.AST) -> str:

@@ -534,7 +534,7 @@ def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) ->
 _MISFITS = frozenset({Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT})
 _REFUSALS = frozenset({Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE})
 _UNITS = (0, 64, 16, 4)  # of sizes, for a kernel that refuses others; 0: the last axes keep their sizes
-_KEPT = "the last axes of the inputs kept their sizes", "sizes changed by multiples of {unit}"
+_KEPT = "the last axes of the inputs kept their sizes", "sizes changed by multiples of {unit} alone"
 _AT_A_SIZE = frozenset(
     {Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT, Reason.WRONG_VALUES, Reason.UNVERIFIED_PATH}
 )

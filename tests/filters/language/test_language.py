@@ -418,6 +418,13 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"top": LAYER, "body": "y = self.layers[0]._get_name()"}, "the attribute _get_name"),
         ({"top": "ACT = nn.ReLU()"}, "torch.nn.ReLU"),
         ({"top": "act = lambda: nn.ReLU()"}, "torch.nn.ReLU"),
+        ({"top": "A = B\nB = A", "kernel": "n = A"}, "the global A"),
+        ({"body": "print('{0.weight}'.format(self))"}, "the attribute format"),
+        ({"body": "print(f'{size:{self.helper(x)}}')"}, "an f-string"),
+        ({"body": "print('a', file=self)"}, "the name print"),
+        ({"body": "print(f'{x.zero_()}')"}, "an f-string"),
+        ({"body": "rows = map(abs, [1])\n        size = sum(rows) + max(rows)"}, "map that is kept"),
+        ({"body": "rows = (size for i in [1])\n        size = sum(rows)"}, "a generator that is kept"),
         ({"top": "def guard():\n    return guard()", "body": "with guard(): pass"}, "recursive function guard"),
         ({"body": "other = ModelNew()"}, "torch.nn.Parameter"),
         ({"kernel": "n = made"}, "the global made"),
@@ -495,12 +502,19 @@ def test_the_words_of_the_module_are_inside() -> None:
         ("torch.empty_like(x)", "type(x)", "the name type"),
         ("    def forward(self, x, ", "    def __getattr__(self, name):\n        return super().__getattr__(name)\n\n"
          "    def forward(self, x, ", "a member __getattr__"),
+        ("*rest):", "*rest: print(x)):", "an annotation that computes"),
         ("def default", "def default(x):\n    return x\n\ndef default", "another definition of default"),
     ],
 )  # fmt: skip
 def test_other_words_than_the_module_has_are_outside(old: str, new: str, what: str) -> None:
     assert old in COPY
     assert what in str(check(COPY.replace(old, new), module=MODULE))
+
+
+@pytest.mark.parametrize("text", ["setattr(self, 'a', 1)", "self.a = os.environ", "self.a = time.time()"])
+def test_a_copy_that_reads_where_it_runs_is_outside(text: str) -> None:
+    code = f"import torch\nclass Model(torch.nn.Module):\n    def __init__(self):\n        {text}\n"
+    assert check(code.replace("Model", "ModelNew"), module=code) is not None
 
 
 def test_the_first_construct_is_reported() -> None:

@@ -104,6 +104,8 @@ def items_of(layer: Layer) -> Any:
 def child(layer: Layer, index: Any) -> Any:
     """An item of a container of layers. Raises: Raised."""
     items = items_of(layer)
+    if isinstance(index, slice) and layer.path != layer.base:
+        raise Unsupported(f"a slice of a {layer.path}, which constructs one")
     try:
         return items[index]
     except (LookupError, TypeError) as error:

@@ -135,12 +135,12 @@ class Evaluator(Statements):
     def _cached(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         """A call of a function whose results are kept. Raises: Unsupported: a kept result could be told from a new one.
 
-        Python takes equal arguments for the same, such as 1 and True.
+        Python takes equal arguments for the same, such as 1 and True, or 0.0 and -0.0.
         """
         name, kinds = function.name, [*map(_kind_of, (*args, *kwargs.values()))]
         form, before = (function.node, len(args), *kwargs), self.position()
-        if self._cached_kinds.setdefault(form, kinds) != kinds or not all(kinds):
-            raise Unsupported(f"a cache of {name} for other arguments than numbers and texts, each of one type")
+        if self._cached_kinds.setdefault(form, kinds) != kinds or not all(kinds) or "float" in str(kinds):
+            raise Unsupported(f"a cache of {name} for other arguments than integers and texts, each of one type")
         value = self.call(function, args, kwargs)
         if self.position() != before or not _kind_of(value):
             raise Unsupported(f"a cache of {name}, which makes more than numbers and texts")
@@ -245,7 +245,8 @@ class Evaluator(Statements):
         keyword = ((each.arg, value) for each, value in zip(taken.kwonlyargs, taken.kw_defaults, strict=True) if value)
         for name, default in (*starts, *keyword):
             if name not in bound:
-                bound[name] = self.expression(default, around)
+                value = self.expression(default, around)
+                bound[name] = self.keep(value) if function.scope is None else value  # a list is that of all calls
         if missing := [name for name in (*positional, *(each.arg for each in taken.kwonlyargs)) if name not in bound]:
             raise Raised(f"TypeError: {function.name}() missing arguments: {', '.join(missing)}")
         scope.names.update(bound)

@@ -19,6 +19,7 @@ from .recording import ERRORS, call_torch
 from .values import (
     Context,
     Descriptor,
+    Layer,
     Native,
     Raised,
     Record,
@@ -108,15 +109,19 @@ class Statements(Expressions):
             case ast.JoinedStr():
                 for each in node.values:
                     if isinstance(each, ast.FormattedValue):
-                        self.expression(each.value, scope)
+                        self._message(each.value, scope)
             case ast.BinOp(left=left, right=right):
                 self._message(left, scope)
                 self._message(right, scope)
+            case ast.Tuple():
+                for each in node.elts:
+                    self._message(each, scope)
             case ast.Call(func=ast.Attribute(value=text, attr="format")):
-                self._message(text, scope)
-                self._arguments(node, scope)
+                for each in (text, *passed(node)):
+                    self._message(each, scope)
             case _:
-                self.expression(node, scope)
+                if isinstance(self.expression(node, scope), Layer | Record):
+                    raise Unsupported("the text of a module in a message")
 
     def _loop(self, node: ast.For | ast.While, values: Iterator[Any], scope: Scope) -> None:
         run, around = LoopRun(node.lineno), self.iteration

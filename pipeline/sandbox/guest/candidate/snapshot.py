@@ -119,7 +119,7 @@ class _Snapshot:
     def _module(self, module: nn.Module) -> dict[str, int]:
         kind = type(module)
         name = kind.__name__ if self._is_own(kind) else f"torch.nn.{kind.__name__}"
-        known = self._is_own(kind) or getattr(nn, kind.__name__, None) is kind
+        known = (self._is_own(kind) or getattr(nn, kind.__name__, None) is kind) and not _has_another_call(module)
         described: dict[str, Any] = {"class": name if known else ""}
         self.modules.append(described)
         place = self._remember(module, {"module": len(self.modules) - 1})
@@ -132,3 +132,9 @@ class _Snapshot:
     def _remember(self, value: Any, place: dict[str, int]) -> dict[str, int]:
         self._known[id(value)] = value, place
         return place
+
+
+def _has_another_call(module: nn.Module) -> bool:
+    """True for a module that a call of it does not run by its class alone: with hooks, or a `forward` of its own."""
+    hooks = [hook for name, each in vars(module).items() if name.endswith("_hooks") for hook in (each or {}).values()]
+    return "forward" in vars(module) or any(not str(hook.__module__).startswith("torch.") for hook in hooks)

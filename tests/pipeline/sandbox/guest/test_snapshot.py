@@ -54,3 +54,16 @@ def test_a_snapshot_holds_what_a_module_is() -> None:
     assert (table["shape"], table["offset"], snapshot["storages"][table["storage"]]) == ([3], 1, 16)
     assert [name for name, _ in snapshot["entries"]] == ["proj.weight", "proj.bias", "table"]
     assert "too many" in json.dumps(values["cycle"])
+
+
+def test_a_module_with_another_call_than_its_class_has_no_class() -> None:
+    hooked, replaced, normed = Thing(), Thing(), Thing()
+    hooked.register_forward_hook(lambda *values: None)
+    replaced.forward = helper  # type: ignore[method-assign]
+    nn.utils.weight_norm(normed.proj)  # by a hook of torch
+    classes = [take_snapshot(module)["modules"] for module in (hooked, replaced, normed)]
+    assert [[each["class"] for each in found[:2]] for found in classes] == [
+        ["", "torch.nn.Linear"],
+        ["", "torch.nn.Linear"],
+        ["Thing", "torch.nn.Linear"],
+    ]
