@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from .parsed_source import Source
 
@@ -38,7 +39,8 @@ def stored(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and is_stored(each)}
 
 
-def variables(function: Function) -> set[str]:
+@lru_cache(maxsize=64)
+def variables(function: Function) -> frozenset[str]:
     """Local variables of a function, without those of functions and comprehensions inside of it."""
     found, waiting = arguments(function), list[ast.AST](function.body)
     while waiting:
@@ -49,7 +51,7 @@ def variables(function: Function) -> set[str]:
             found.add(node.name)
         if not isinstance(node, _SCOPES):
             waiting += ast.iter_child_nodes(node)
-    return found
+    return frozenset(found)
 
 
 def is_local(name: str, node: ast.AST, source: Source) -> bool:

@@ -25,7 +25,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kernelquarry.pipeline.schema.ids import sha256
 
-from .definitions import definitions
+from .defined_calls import definitions
 from .extract_code import Answer, parse_answer
 
 __all__ = [

@@ -142,5 +142,5 @@ def test_filters_judge_by_their_measures() -> None:
     assert check(Triviality(at_least=2), pair) is None and check(Triviality(at_least=3), pair)
     assert check(Noise(at_most=0.1), pair) is None and check(Length(at_most=length), pair) is None
     assert check(Secrets(), pair) and check(Personal(), pair)
-    own = replace(pair, triton_code="import os", python_code="import os")
+    own = replace(pair, triton_code="import numpy", python_code="import numpy")
     assert (measure(replace(own, python_code="")).inside, measure(own).inside) == (0, 1)

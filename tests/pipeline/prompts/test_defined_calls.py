@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from kernelquarry.pipeline.prompts import kernel_request, prompt_id
-from kernelquarry.pipeline.prompts.definitions import definitions
+from kernelquarry.pipeline.prompts.defined_calls import definitions
 
 X = torch.linspace(-4.0, 4.0, 33, dtype=torch.float64)
 Y, Z = X.flip(0) + 0.3, 0.5 + X.abs()
