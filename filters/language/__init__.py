@@ -53,10 +53,10 @@ def findings(code: str, arguments: str = "", module: str = "") -> list[Outside]:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else 0
         return [Outside(line, f"text that does not parse ({error})", "write one file of Python")]
     definitions = Definitions(source)
-    found = [*check_host(definitions), *check_kernels(definitions)]
-    if found and module:
-        found = [*check_host(definitions, copied(definitions, module)), *check_kernels(definitions)]
-    every = {_outside(source, *each) for each in found}
+    host = list(check_host(definitions))
+    if host and module:
+        host = list(check_host(definitions, copied(definitions, module)))
+    every = {_outside(source, *each) for each in (*host, *check_kernels(definitions))}
     return sorted(every, key=lambda outside: (outside.instead != "", outside.line, outside.what))
 
 

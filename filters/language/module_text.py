@@ -17,7 +17,7 @@ from .definitions import Context, Definitions
 from .idle import is_text
 
 _MODULE_ENTRY_POINT = "Model"
-# A copy that names one of these could be told from where it runs, or set what it likes.
+# Names that a copy must not have: with them it may depend on the environment, or set attributes by name.
 _REFUSED = frozenset(
     "__file__ __import__ builtins compile ctypes datetime delattr environ eval exec gc globals importlib input inspect "
     "locals open os platform random setattr socket subprocess sys threading time vars".split()
@@ -77,11 +77,8 @@ def _parts_of(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 def _names(node: ast.AST) -> set[str]:
     """Names, attributes and imports in a part; those of a class are in its members."""
-    every = (
-        [*ast.walk(node)]
-        if not isinstance(node, ast.ClassDef)
-        else [each for base in node.bases for each in ast.walk(base)]
-    )
+    roots = node.bases if isinstance(node, ast.ClassDef) else [node]
+    every = [each for root in roots for each in ast.walk(root)]
     found = {each.id for each in every if isinstance(each, ast.Name)}
     found |= {each.attr for each in every if isinstance(each, ast.Attribute)}
     return found | {part for each in every if isinstance(each, ast.alias) for part in each.name.split(".")}

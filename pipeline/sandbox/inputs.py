@@ -222,6 +222,7 @@ _MASKED_ROWS = 16
 
 MASKED = "masked"  # the distribution with runs of -inf, and integers that stand for no value
 PADDED = "padded"  # the same; some runs begin their rows
+MASKS = (MASKED, PADDED)
 NAMED = "named"  # the distribution around constants that a source names
 _NEAR = 2.0**-20  # relative distance of a number that is just above or below a constant
 
@@ -394,7 +395,7 @@ def _draw_input(
     if dtype.is_floating_point:
         if distribution == NAMED:
             values = _named(stream, spec.shape, named)
-        elif distribution in (MASKED, PADDED) and spec.low < spec.high:
+        elif distribution in MASKS and spec.low < spec.high:
             values = _normal(stream, spec.shape)
         elif distribution in KINDS_OF_VALUES:
             values = KINDS_OF_VALUES[distribution](stream, spec.shape, parts)
@@ -411,7 +412,7 @@ def _draw_input(
         if distribution == "sparse":  # every other row is True throughout, or False throughout
             _, _, kinds = _over_and_over(stream, spec.shape, 4)
             values = np.where(kinds % 2 == 0, values, kinds // 2)
-        elif distribution in (*KINDS_OF_VALUES, MASKED, PADDED):
+        elif distribution in (*KINDS_OF_VALUES, *MASKS):
             values = _padded(stream, spec.shape, values)
         return _tensor(values, spec.shape, spec.dtype)
     bound = max(1, spec.high - spec.low)
@@ -420,7 +421,7 @@ def _draw_input(
         values = np.minimum(values, stream.integers(size, bound))
     if distribution == "sparse" and size > 1:  # both ends of the range, which a random draw rarely has
         values[[0, -1]] = 0, bound - 1
-    if distribution in (MASKED, PADDED):
+    if distribution in MASKS:
         own, share = [int(n) - spec.low for n in named if _holds(dtype, n)], 4
     else:
         own, share = [int(n) - spec.low for n in named if n == int(n) and spec.low <= n < spec.high], 2

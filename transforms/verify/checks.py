@@ -107,9 +107,10 @@ def _read_source(verification: Verification) -> None:
         return
     if found := source_rejection(task.triton_code, task.init_args, task.python_code):
         raise Rejected(*found)
-    source = Source(task.triton_code)
-    if task.training and CACHES.names & {source.path(node) for node in source.nodes}:  # plans tell what is cached
-        raise Rejected(Reason.OUTSIDE_LANGUAGE, "a cache in a candidate with a backward: leave it out")
+    if task.training:  # no plan tells what is cached
+        source = Source(task.triton_code)
+        if CACHES.names & {source.path(node) for node in source.nodes}:
+            raise Rejected(Reason.OUTSIDE_LANGUAGE, "a cache in a candidate with a backward: leave it out")
 
 
 def _check_task(verification: Verification) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
-from kernelquarry.pipeline.sandbox.inputs import KINDS_OF_VALUES, MASKED, NAMED, PADDED
+from kernelquarry.pipeline.sandbox.inputs import KINDS_OF_VALUES, MASKS, NAMED
 from kernelquarry.pipeline.sandbox.jobs.calls import Launch, ObservedCall, StateEntry
 from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE, ReferenceRequest
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
@@ -192,7 +192,7 @@ class Reference:
         summed = terms(workload, self.task.state, shapes, in_order=self._apart)
         tied, free = run.get("tied"), self._any_integer(index)
         honest, rounded = (nudged, eager) if self.task.is_half else ([eager, *nudged], None)
-        masked = self.trials[index].distribution in (MASKED, PADDED)
+        masked = self.trials[index].distribution in MASKS
         return ErrorBounds(oracle, honest, summed, rounded, tied, free, any_special=masked)
 
     def check_impostors(self) -> tuple[str, ...]:

@@ -13,9 +13,8 @@ from kernelquarry.pipeline.sandbox import Limits, Sandbox
 from kernelquarry.pipeline.sandbox.inputs import (
     KINDS,
     KINDS_OF_VALUES,
-    MASKED,
+    MASKS,
     NAMED,
-    PADDED,
     draw_far_state,
     draw_gradient,
     draw_inputs,
@@ -323,7 +322,7 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
 
 def _numbers(task: Task, trial: PlannedTrial) -> tuple[float, ...]:
     """Constants of the sources that the trial's inputs are drawn from."""
-    if trial.distribution in (MASKED, PADDED):
+    if trial.distribution in MASKS:
         return tuple(int(n) for n in _IGNORED.findall(f"{task.python_code}\n{task.init_args}"))
     return source_values(task) if trial.distribution == NAMED else ()
 

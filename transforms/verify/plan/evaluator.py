@@ -133,13 +133,13 @@ class Evaluator(Statements):
         return made
 
     def _cached(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        """A call of a function whose results are kept. Raises: Unsupported: a kept result could be told from a new one.
+        """A call of a cached function. Raises: Unsupported: its arguments or result are such that the cache may show.
 
         Python takes equal arguments for the same, such as 1 and True, or 0.0 and -0.0.
         """
         name, kinds = function.name, [*map(_kind_of, (*args, *kwargs.values()))]
         form, before = (function.node, len(args), *kwargs), self.position()
-        if self._cached_kinds.setdefault(form, kinds) != kinds or not all(kinds) or "float" in str(kinds):
+        if self._cached_kinds.setdefault(form, kinds) != kinds or not all(kinds) or any(map(_has_float, kinds)):
             raise Unsupported(f"a cache of {name} for other arguments than integers and texts, each of one type")
         value = self.call(function, args, kwargs)
         if self.position() != before or not _kind_of(value):
@@ -334,6 +334,11 @@ def _kind_of(value: Any) -> Any:
         kinds = (type(value), *map(_kind_of, value))
         return kinds if all(kinds) else None
     return type(value) if value is None or isinstance(value, int | float | str | Device | torch.dtype) else None
+
+
+def _has_float(kind: Any) -> bool:
+    """True for the type of a float, or of a tuple, list or dict with one, as `_kind_of` gives it."""
+    return kind is float or (isinstance(kind, tuple) and any(map(_has_float, kind)))
 
 
 def _flat(targets: Iterable[ast.expr]) -> list[ast.expr]:
