@@ -5,11 +5,11 @@ Triton must be imported under `TRITON_INTERPRET=1`. The patches stay: a guest ru
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import CodeType, FunctionType, SimpleNamespace
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,33 +25,32 @@ from ..candidate import fake_cuda
 from ..candidate.launch_log import Launched, Order, bind, session, sizes
 from ..compiler import autotune
 from ..lib.faults import Undefined
-from . import libdevice, reductions, type_cache
-from .batched_builder import Array, BatchedBuilder, Divergent, TooLarge, encode, uniform
+from . import interpreted_source, libdevice, reductions, type_cache
+from .batched_builder import Array, Divergent, TooLarge, encode
+from .tape import Retake, recorder
 
 PASS_ELEMENTS = 1 << 18  # of a block times the programs that run together: keeps the arrays in the cache
 
-
-builder = BatchedBuilder()
-_divergent: set[Any] = set()  # kernels whose programs diverged
-_largest: dict[Any, int] = {}  # elements of the largest block of a kernel's program
+builder = recorder.builder
+_divergent = set[object]()  # identities of kernels whose programs diverged
+_largest: dict[object, int] = {}  # elements of the largest block of a kernel's program
 
 
 def install() -> None:
-    semantic = TritonSemantic(builder)
-    interpreter.interpreter_builder, interpreter.interpreter_semantic = builder, semantic
+    semantic = TritonSemantic(recorder)
+    interpreter.interpreter_builder, interpreter.interpreter_semantic = recorder, semantic
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     for owner in (tl, tl.core, tl.tensor):
         owner.reduce, owner.associative_scan = reductions.reduce, reductions.associative_scan
-    tl.tensor.__index__ = lambda self: int(uniform(self.handle.data))
-    tl.tensor.__bool__ = lambda self: True if self.type.is_block() else bool(uniform(self.handle.data))
+    tl.tensor.__index__ = lambda self: recorder.decide(self.handle, int)
+    tl.tensor.__bool__ = lambda self: True if self.type.is_block() else recorder.decide(self.handle, bool)
     tl.tensor.T = property(lambda self: tl.trans(self))
     # The result of an operator on a constant and a value is no constant.
     tl.constexpr.__new__ = lambda cls, value: value if isinstance(value, tl.tensor) else object.__new__(cls)
-    interpreter.FunctionRewriter.ast_transformer = _Rewriter()
-    interpreter.FunctionRewriter.rewrite_ast = _rewritten(interpreter.FunctionRewriter.rewrite_ast)
-    # The rewriter's calls name them: Triton copies its own globals into a kernel's.
-    interpreter._logical, interpreter._counted, interpreter._extreme = _logical, _counted, _extreme
-    TensorHandle.set_attr = _promised
+    interpreter.FunctionRewriter.rewrite_ast = interpreted_source.rewrite
+    interpreted_source.definitions(inspect.getsource(tl.standard))  # before the first fork
+    TensorHandle.__init__ = _handle
+    TensorHandle.set_attr = lambda self, name, numbers: recorder.run(_promised, self, name, numbers)
     InterpretedFunction.run = _run
     # PyTorch prints kernels in containers, and reads names of their class.
     InterpretedFunction.__repr__ = lambda self: f"JITFunction({self.fn.__module__}:{self.fn.__qualname__})"
@@ -64,64 +63,9 @@ def install() -> None:
     _scalar(0)  # its first call imports much of Triton
 
 
-class _Rewriter(interpreter.ASTTransformer):
-    """Triton's own rewriting, and that of operators that Python would decide by truth value.
-
-    `and`, `or`, `not`, `min` and `max` work on blocks. Loops count with a GPU's integers, which overflow and divide
-    towards zero. Assertions are dropped: they are not compiled.
-    """
-
-    def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        return ast.Pass()
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
-            return ast.Call(ast.Name("_extreme", ast.Load()), [node.func, *node.args], node.keywords)
-        return node
-
-    def visit_For(self, node: ast.For) -> ast.AST:
-        self.generic_visit(node)
-        function = node.iter.func if isinstance(node.iter, ast.Call) else None
-        if getattr(function, "attr", getattr(function, "id", "")) == "range":
-            node.iter = ast.Call(ast.Name("_counted", ast.Load()), [node.iter], [])
-        return node
-
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        self.generic_visit(node)
-        return super().visit_Assign(node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        self.generic_visit(node)
-        parts = [ast.Lambda(_NO_ARGUMENTS, value) for value in node.values]
-        return _call("and" if isinstance(node.op, ast.And) else "or", parts)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        self.generic_visit(node)
-        return _call("not", [ast.Lambda(_NO_ARGUMENTS, node.operand)]) if isinstance(node.op, ast.Not) else node
-
-
-def _rewritten(rewrite: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`rewrite` a function once: a file that a guest loads again has the same functions."""
-    known: dict[tuple[CodeType, bytes], CodeType] = {}  # with positions, which equal code may lack
-
-    def once(self: Any) -> Any:
-        kernel = self.fn
-        key = kernel.__code__, kernel.__code__.co_linetable
-        if key not in known:
-            made = rewrite(self)
-            known[key] = made.__code__
-            return made
-        for name, value in vars(interpreter).items():
-            kernel.__globals__.setdefault(name, value)
-        made = FunctionType(known[key], kernel.__globals__, kernel.__name__, kernel.__defaults__, kernel.__closure__)
-        made.__kwdefaults__ = kernel.__kwdefaults__
-        return made
-
-    return once
-
-
-_NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+def _handle(self: TensorHandle, data: Array, dtype: tl.dtype) -> None:
+    """Triton's own looks at the size of the numbers, each time."""
+    self.data, self.dtype = data, dtype
 
 
 def _promised(value: TensorHandle, name: str, numbers: Sequence[int]) -> None:
@@ -133,38 +77,6 @@ def _promised(value: TensorHandle, name: str, numbers: Sequence[int]) -> None:
         return
     if (value.data % numbers[0]).any():
         raise ValueError(f"a number is said to be a multiple of {numbers[0]}, and is not")
-
-
-def _call(operator: str, parts: list[ast.Lambda]) -> ast.Call:
-    return ast.Call(ast.Name("_logical", ast.Load()), [ast.Constant(operator), *parts], [])
-
-
-def _counted(numbers: Iterable[int]) -> Iterator[Any]:
-    for number in numbers:
-        yield _argument(number)
-
-
-def _extreme(function: Any, *values: Any, **options: Any) -> Any:
-    if function not in (min, max) or not any(isinstance(value, tl.tensor) for value in values):
-        return function(*values, **options)
-    return functools.reduce(tl.minimum if function is min else tl.maximum, values)
-
-
-def _logical(operator: str, *parts: Any) -> Any:
-    value = parts[0]()
-    if operator == "not":
-        return interpreter.interpreter_semantic.not_(value) if isinstance(value, tl.tensor) else not value
-    for part in parts[1:]:
-        if not isinstance(value, tl.tensor) and bool(value) == (operator == "or"):
-            return value  # Python's short circuit
-        other = part()
-        if isinstance(value, tl.tensor) or isinstance(other, tl.tensor):
-            semantic = interpreter.interpreter_semantic
-            left, right = semantic.to_tensor(value), semantic.to_tensor(other)
-            value = semantic.logical_and(left, right) if operator == "and" else semantic.logical_or(left, right)
-        else:
-            value = other
-    return value
 
 
 def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Launched:
@@ -206,19 +118,23 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
     builder.set_grid_dim(*grid, *(1,) * (3 - len(grid)))
     programs = np.stack(np.meshgrid(*(np.arange(n, dtype=np.int32) for n in builder.grid_dim), indexing="ij"), -1)
     programs = _ordered(programs.reshape(-1, 3))
-    function = kernel.rewrite()
+    function, before = kernel.rewrite(), builder.memory.snapshot()
+    identity = getattr(function, "identity", function)
+    run = partial(recorder.call, identity, function, tuple(arguments[name] for name in kernel.arg_names))
     with np.errstate(all="ignore"):
-        if kernel.fn in _divergent or len(programs) == 1:
-            _one_by_one(function, arguments, programs)
-            return
-        before = builder.memory.snapshot()
-        try:
-            _together(kernel.fn, function, arguments, programs, before)
-        except (Divergent, Undefined):  # programs in lockstep load before an earlier one stores
-            _divergent.add(kernel.fn)
+        while True:
+            try:
+                if identity in _divergent or len(programs) == 1:
+                    return _one_by_one(run, programs)
+                return _together(identity, run, programs, before)
+            except (Divergent, Undefined):  # programs in lockstep load before an earlier one stores
+                if identity in _divergent or len(programs) == 1:
+                    raise
+                _divergent.add(identity)
+            except Retake:
+                recorder.retake(identity)
             builder.memory.restore(before)
             builder.begin()
-            _one_by_one(function, arguments, programs)
 
 
 def _ordered(programs: Array) -> Array:
@@ -228,7 +144,7 @@ def _ordered(programs: Array) -> Array:
     return programs[:: -1 if session.order is Order.REVERSE else 1]
 
 
-def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: Array, before: Any) -> None:
+def _together(kernel: Any, run: Callable[[], Any], programs: Array, before: Any) -> None:
     """Run as many programs at once as fit a pass, which the largest block decides.
 
     Programs of one pass run in lockstep, which hides dependencies between them. In another order than forward there are
@@ -241,7 +157,7 @@ def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: A
             for part in np.array_split(programs, min(passes, len(programs))):
                 builder.programs = part
                 builder.most = PASS_ELEMENTS // len(part) if len(part) > 1 else 0
-                function(**arguments)
+                run()
             return
         except TooLarge as block:
             _largest[kernel] = block.size
@@ -251,10 +167,10 @@ def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: A
             builder.most = 0
 
 
-def _one_by_one(function: Any, arguments: dict[str, Any], programs: Array) -> None:
+def _one_by_one(run: Callable[[], Any], programs: Array) -> None:
     for index in range(len(programs)):
         builder.programs = programs[index : index + 1]
-        function(**arguments)
+        run()
 
 
 @functools.cache

@@ -105,7 +105,7 @@ class Memory:
         if int(np.bitwise_or.reduce(offsets, axis=None)) % dtype.itemsize:
             return None, addresses
         memory = (ctypes.c_char * (end - start)).from_address(start)
-        places = (offsets // np.uint64(dtype.itemsize)).view(np.int64)
+        places = (offsets >> np.uint64(dtype.itemsize.bit_length() - 1)).view(np.int64)
         return np.ndarray(((end - start) // dtype.itemsize,), dtype, memoryview(memory)), places
 
     def _home(self, touched: Array, itemsize: int) -> tuple[int, int] | None:

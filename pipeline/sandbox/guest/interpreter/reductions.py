@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
-from triton.runtime.interpreter import TensorHandle
+from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 
 from .batched_builder import Array, encode
+from .tape import recorder
 
 Combine = Callable[[list[Array], list[Array]], list[Array]]
 
@@ -23,54 +24,66 @@ _UFUNCS: dict[Any, Callable[..., Array]] = {
 }
 
 
-def tensor(data: Array, dtype: tl.dtype) -> tl.tensor:
-    """A value of the kernel, from data of shape `(programs, *block)`."""
-    shape = [int(n) for n in data.shape[1:]]
-    return tl.tensor(TensorHandle(data, dtype), tl.block_type(dtype, shape) if shape else dtype)
-
-
 def reduce(input: Any, axis: int | None, combine_fn: Any, keep_dims: bool = False, **_: Any) -> Any:
     """Reduce by halves, in the order of a warp, not from left to right."""
-    operands, single = _operands(input)
-    dtypes, shape = [t.dtype for t in operands], operands[0].handle.data.shape
-    data = [t.handle.data for t in operands]
-    if axis is None:
-        data, at = [d.reshape(len(d), -1) for d in data], 1
-    else:
-        at = _positive(axis, len(shape) - 1) + 1
-    combine = _combine(combine_fn, dtypes)
-    while (length := data[0].shape[at]) > 1:
-        low, high = (_slice(at, 0, length // 2), _slice(at, length // 2, length))
-        data = combine([d[low] for d in data], [d[high] for d in data])
-    if not keep_dims:
-        data = [d.squeeze(at) for d in data]
-    elif axis is None:
-        data = [d.reshape((len(d),) + (1,) * (len(shape) - 1)) for d in data]
-    results = tuple(tensor(d, dtype) for d, dtype in zip(data, dtypes, strict=True))
-    return results[0] if single else results
+
+    def reduced(handles: Sequence[TensorHandle]) -> list[TensorHandle]:
+        data = [handle.data for handle in handles]
+        shape = data[0].shape
+        at = 1 if axis is None else _positive(axis, len(shape) - 1) + 1
+        if axis is None:
+            data = [each.reshape(len(each), -1) for each in data]
+        while (length := data[0].shape[at]) > 1:
+            low, high = (_slice(at, 0, length // 2), _slice(at, length // 2, length))
+            data = combine([each[low] for each in data], [each[high] for each in data])
+        if not keep_dims:
+            data = [each.squeeze(at) for each in data]
+        elif axis is None:
+            data = [each.reshape((len(each),) + (1,) * (len(shape) - 1)) for each in data]
+        return [TensorHandle(each, handle.dtype) for each, handle in zip(data, handles, strict=True)]
+
+    combine = _combine(combine_fn, [each.dtype for each in _operands(input)])
+    return _run(reduced, input)
 
 
 def associative_scan(input: Any, axis: int, combine_fn: Any, reverse: bool = False, **_: Any) -> Any:
     """Inclusive scan in log2(n) steps of doubling distance."""
-    operands, single = _operands(input)
-    dtypes, data = [t.dtype for t in operands], [t.handle.data for t in operands]
-    at = _positive(axis, data[0].ndim - 1) + 1
-    if reverse:
-        data = [np.flip(d, at) for d in data]
-    combine, length, distance = _combine(combine_fn, dtypes), data[0].shape[at], 1
-    position = np.arange(length).reshape([-1 if i == at else 1 for i in range(data[0].ndim)])
-    while distance < length:
-        combined = combine([np.roll(d, distance, at) for d in data], data)
-        data = [np.where(position >= distance, new, old) for new, old in zip(combined, data, strict=True)]
-        distance *= 2
-    if reverse:
-        data = [np.flip(d, at) for d in data]
-    results = tuple(tensor(d, dtype) for d, dtype in zip(data, dtypes, strict=True))
-    return results[0] if single else results
+
+    def scanned(handles: Sequence[TensorHandle]) -> list[TensorHandle]:
+        data = [handle.data for handle in handles]
+        at = _positive(axis, data[0].ndim - 1) + 1
+        if reverse:
+            data = [np.flip(each, at) for each in data]
+        length, distance = data[0].shape[at], 1
+        position = np.arange(length).reshape([-1 if i == at else 1 for i in range(data[0].ndim)])
+        while distance < length:
+            combined = combine([np.roll(each, distance, at) for each in data], data)
+            data = [np.where(position >= distance, new, old) for new, old in zip(combined, data, strict=True)]
+            distance *= 2
+        if reverse:
+            data = [np.flip(each, at) for each in data]
+        return [TensorHandle(each, handle.dtype) for each, handle in zip(data, handles, strict=True)]
+
+    combine = _combine(combine_fn, [each.dtype for each in _operands(input)])
+    return _run(scanned, input)
 
 
-def _operands(input: Any) -> tuple[Sequence[tl.tensor], bool]:
-    return ([input], True) if isinstance(input, tl.tensor) else (list(input), False)
+def _run(operation: Callable[[Sequence[TensorHandle]], list[TensorHandle]], input: Any) -> Any:
+    """Run an operation on one tensor, or on several together."""
+    operands = _operands(input)
+    handles = recorder.run(operation, [each.handle for each in operands])
+    results = tuple(_tensor(handle, each.dtype) for handle, each in zip(handles, operands, strict=True))
+    return results[0] if isinstance(input, tl.tensor) else results
+
+
+def _tensor(handle: TensorHandle, dtype: tl.dtype) -> tl.tensor:
+    """A value of the kernel, from data of shape `(programs, *block)`."""
+    shape = [int(n) for n in handle.data.shape[1:]]
+    return tl.tensor(handle, tl.block_type(dtype, shape) if shape else dtype)
+
+
+def _operands(input: Any) -> Sequence[tl.tensor]:
+    return [input] if isinstance(input, tl.tensor) else list(input)
 
 
 def _positive(axis: int, rank: int) -> int:
@@ -89,8 +102,14 @@ def _combine(combine_fn: Any, dtypes: list[tl.dtype]) -> Combine:
         return lambda left, right: [ufunc(left[0], right[0])]
 
     def combine(left: list[Array], right: list[Array]) -> list[Array]:
-        result = combine_fn(*(tensor(d, t) for d, t in zip(left + right, dtypes * 2, strict=True)))
-        parts = [result] if isinstance(result, tl.tensor) else list(result)
-        return [encode(part.handle.data, dtype) for part, dtype in zip(parts, dtypes, strict=True)]
+        parts = zip(left + right, dtypes * 2, strict=True)
+        result = recorder.call(
+            getattr(function, "identity", function),
+            function,
+            tuple(_tensor(TensorHandle(data, dtype), dtype) for data, dtype in parts),
+        )
+        results = _operands(result)
+        return [encode(part.handle.data, dtype) for part, dtype in zip(results, dtypes, strict=True)]
 
+    function = combine_fn.rewrite() if isinstance(combine_fn, InterpretedFunction) else combine_fn
     return combine

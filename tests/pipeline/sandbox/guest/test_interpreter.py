@@ -1,4 +1,4 @@
-"""Triton's semantics on the CPU, kernel by kernel, and the pretended GPU. The cases are in two scripts."""
+"""Triton's semantics on the CPU, kernel by kernel, and the pretended GPU. The cases are in three scripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = [Path(__file__).parent / f"{name}_cases.py" for name in ("interpreter", "gpu")]
+SCRIPTS = [Path(__file__).parent / f"{name}_cases.py" for name in ("interpreter", "tape", "gpu")]
 
 
 def names_in(script: Path) -> list[str]:

@@ -1,0 +1,397 @@
+"""Tapes: the operations of a kernel, recorded in its first call and repeated without Triton's frontend.
+
+The frontend takes five times as long for an operation as NumPy does, and does the same in every call with arguments of
+the same types. A tape is a Python function with one line for each operation. An operation on constants alone runs once.
+A loop is one operation, with a tape of its body.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime.interpreter import TensorHandle
+
+from .batched_builder import BatchedBuilder, BlockPointer, uniform
+
+_HANDLES = (TensorHandle, BlockPointer)
+_SOURCES = ("create_get_program_id", "create_get_num_programs")  # without operands, and not the same in every call
+_MOST_RETAKES = 2  # of a function, before it is no longer recorded
+_MOST_WAYS = 8  # tapes for one signature
+_STORES = re.compile("store|atomic|descriptor_reduce|scatter|print")  # in names of operations
+_CONSTANT = object()  # stands for the tape of a constant
+_TYPES: dict[str, tl.dtype] = {}  # of tensors, by name: they have no hash
+UNSET = object()  # the value of a local variable that is not assigned yet
+
+Signature = tuple[Any, ...]  # of a value: its type, with the name of a tensor's type, and constants as they are
+Values = tuple[Any, ...]
+Body = Callable[..., tuple[Values, Values]]  # of a loop, see `Recorder.loop`
+
+
+class Retake(Exception):
+    """A tape does not describe this call: Python would take another way, or types differ."""
+
+    def __init__(self, is_pure: bool = False) -> None:
+        super().__init__()
+        self.is_pure = is_pure  # nothing was stored yet
+
+
+class Tape:
+    """The operations of a function for arguments of one signature."""
+
+    def __init__(self, parent: Tape | None = None) -> None:
+        """`parent` is the tape of the function that has this one as the body of a loop."""
+        self.result: Signature = ()
+        self.captured: list[Any] = []  # handles of `parent` that the function needs: further inputs
+        self.usable = True
+        self.stores = False
+        self.parent = parent
+        self._size = 0  # number of handles
+        self._inputs: list[int] = []
+        self._captured: list[int] = []
+        self._lines: list[tuple[list[int], str, set[int]]] = []  # handles made, source text, handles used
+        self._returned, self._kept = "", set[int]()
+        self._constants: dict[str, Any] = {}
+        self._function: Callable[..., list[Any]] | None = None
+
+    def input(self, handle: Any) -> Any:
+        """A copy of a handle as the next input."""
+        self._inputs.append(self._size)
+        return self._mark(copy.copy(handle))
+
+    def add(self, function: Callable[..., Any], operands: Sequence[Any], result: Any, source: bool = False) -> None:
+        """Add an operation that has run. With constant operands its result is constant, unless it is a `source`."""
+        if not self.usable:
+            return
+        used = set[int]()
+        text = ", ".join([self._text(operand, used) for operand in operands])
+        parts: Sequence[Any] = result if isinstance(result, list | tuple) else [result]
+        made: list[Any] = [part for part in parts if isinstance(part, _HANDLES)]
+        if not used and not source:
+            for handle in made:
+                handle.tape = _CONSTANT
+            return
+        places = [self._mark(handle).place for handle in made]
+        target = ", ".join(f"v{place}" for place in places) + ("," if isinstance(result, list | tuple) else "")
+        call = f"{self._constant(function)}({text})"
+        self.stores = self.stores or _stores(function)
+        self._lines.append((places, f"{target} = {call}" if places else call, used))
+
+    def finish(self, results: Sequence[Any], signature: Signature) -> None:
+        """End the recording with the handles and the signature of the function's result."""
+        self._returned = ", ".join([self._text(handle, self._kept) for handle in results])
+        self.result = signature
+
+    def play(self, handles: Iterable[Any]) -> list[Any]:
+        """Repeat the operations on other inputs, followed by the captured ones. Raises: Retake."""
+        if self._function is None:
+            self._function = self._compile()
+        return self._function(*handles)
+
+    def fail(self) -> None:
+        """Give up this tape and those of the functions around it."""
+        self.usable = False
+        if self.parent is not None:
+            self.parent.fail()
+
+    def _mark(self, handle: Any) -> Any:
+        handle.tape, handle.place = self, self._size
+        self._size += 1
+        return handle
+
+    def _text(self, operand: Any, used: set[int]) -> str:
+        """Source text of an operand; adds the handles in it to `used`."""
+        if isinstance(operand, _HANDLES):
+            owner = getattr(operand, "tape", None)
+            if owner is _CONSTANT:
+                return self._constant(operand)
+            place = getattr(operand, "place", 0) if owner is self else self._capture(operand)
+            used.add(place)
+            return f"v{place}"
+        if isinstance(operand, list | tuple):
+            return f"[{', '.join([self._text(part, used) for part in operand])}]"
+        return self._constant(operand)
+
+    def _constant(self, value: Any) -> str:
+        name = f"c{len(self._constants)}"
+        self._constants[name] = value
+        return name
+
+    def _capture(self, handle: Any) -> int:
+        for place, known in zip(self._captured, self.captured, strict=True):
+            if known is handle:
+                return place
+        owner, above = getattr(handle, "tape", None), self.parent
+        while above is not None and above is not owner:
+            above = above.parent
+        if above is None:  # it is of no function that is being recorded
+            self.fail()
+        self.captured.append(handle)
+        self._captured.append(self._size)
+        self._size += 1
+        return self._captured[-1]
+
+    def _compile(self) -> Callable[..., list[Any]]:
+        """The tape's function. It lets go of each value after its last use."""
+        seen, lines = set(self._kept), [f"    return [{self._returned}]"]
+        for made, text, used in reversed(self._lines):
+            last = {*made, *used} - seen
+            seen |= last
+            lines.append(f"    {text}; {' = '.join(f'v{place}' for place in last)} = None" if last else f"    {text}")
+        parameters = ", ".join(f"v{place}" for place in (*self._inputs, *self._captured))
+        lines.append(f"def play({parameters}):")
+        exec("\n".join(reversed(lines)), self._constants)
+        function: Callable[..., list[Any]] = self._constants["play"]
+        return function
+
+
+class _Loop:
+    """A loop as an operation: tapes of its body by the signature of the index and of the carried values."""
+
+    def __init__(self, first: Signature) -> None:
+        """`first` is the signature of the carried and of the other values before the loop."""
+        self.tapes: dict[tuple[str, Signature], list[Tape]] = {}
+        self.last = self._first = first  # after the last iteration, and before the first
+
+    @property
+    def captured(self) -> list[list[list[Any]]]:
+        return [[tape.captured for tape in tapes] for tapes in self.tapes.values()]
+
+    def play(
+        self, bounds: Sequence[Any], carried: list[Any], others: list[Any], captured: Sequence[Sequence[Sequence[Any]]]
+    ) -> list[Any]:
+        """The handles after the loop, see `Recorder.loop`. Raises: Retake."""
+        results, last = [*carried, *others], self._first
+        needed = dict(zip(self.tapes, captured, strict=True))
+        for number in _numbers(bounds):
+            index = _index(number)
+            key = index.dtype.name, last[1]
+            found = _play(self.tapes.get(key, ()), [index, *carried], needed.get(key, ()))
+            if found is None:
+                raise Retake
+            last, results = found
+            carried = results[: _count(last[1])]
+        if last != self.last:
+            raise Retake
+        return results
+
+
+class Recorder:
+    """The builder that Triton's frontend calls: it runs each operation, and adds it to the tape of the function."""
+
+    def __init__(self, builder: BatchedBuilder) -> None:
+        self.builder = builder
+        self._tape: Tape | None = None
+        self._tapes: dict[tuple[Hashable, Signature], list[Tape]] = {}  # one for each way that Python took
+        self._retakes = Counter[Hashable]()
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self.builder, name)
+        if not callable(member):
+            return member
+        if name.startswith("get_"):
+            call: Any = partial(_constant, member)
+        else:
+            call = partial(self.run, member, source=name in _SOURCES)
+        setattr(self, name, call)
+        return call
+
+    def run(self, function: Callable[..., Any], *operands: Any, source: bool = False) -> Any:
+        """Run an operation on handles and constants."""
+        result = function(*operands)
+        if self._tape is not None:
+            self._tape.add(function, operands, result, source)
+        return result
+
+    def decide(self, handle: TensorHandle, kind: type) -> Any:
+        """The number or truth value that all programs hold, on which Python's way depends."""
+
+        def expect(handle: TensorHandle) -> None:
+            if kind(uniform(handle.data)) != value:
+                raise Retake(is_pure)
+
+        value, tape = kind(uniform(handle.data)), self._tape
+        if tape is not None:
+            is_pure = not tape.stores
+            tape.add(expect, [handle], None)
+        return value
+
+    def call(self, identity: Hashable, function: Callable[..., Any], values: Values) -> Any:
+        """Call a function by its tape, or record it under its `identity`. Raises: Retake."""
+        if self._retakes[identity] > _MOST_RETAKES:
+            return self._record(None, function, values)
+        handles: list[Any] = []
+        signature = _flatten(values, handles)
+        ways = self._tapes.setdefault((identity, signature), [])
+        if found := _play(ways, handles, repeat(())):
+            return _rebuild(found[0], iter(found[1]))
+        tape = Tape()
+        result = self._record(tape, function, _rebuild(signature, map(tape.input, handles)))
+        if tape.usable and len(ways) < _MOST_WAYS:
+            ways.append(tape)
+        else:
+            self._retakes[identity] = _MOST_RETAKES + 1
+        return result
+
+    def retake(self, identity: Hashable) -> None:
+        """Forget the tapes of a function, of which one raised `Retake` after it had stored something."""
+        self._retakes[identity] += 1
+        self._tapes = {key: tapes for key, tapes in self._tapes.items() if key[0] != identity}
+
+    def loop(self, body: Body, bounds: Sequence[Any], carried: Values, others: Values) -> Values:
+        """Call `body` with each number of a range, and with the values that the call before left, at first `carried`.
+
+        It returns those, and the values of other variables, which are `others` if there is no call.
+        """
+        bounds = [getattr(tl.core._unwrap_if_constexpr(bound), "handle", bound) for bound in bounds]
+        outer, first, unused, last = self._tape, list[Any](), list[Any](), list[Any]()
+        loop = _Loop((tuple, _flatten(carried, first), _flatten(others, unused)))
+        for number in _numbers(bounds):
+            if outer is None or not outer.usable:
+                carried, others = self._record(None, body, (_tensor(_index(number)), *carried))
+            else:
+                carried, others = self._iterate(loop, outer, body, _index(number), carried)
+        if outer is not None and outer.usable:
+            signature = _flatten((carried, others), last)
+            last = [copy.copy(handle) for handle in last]
+            outer.add(loop.play, [bounds, first, unused, loop.captured], last)
+            for each in chain.from_iterable(loop.tapes.values()):
+                each.captured = []
+            carried, others = _rebuild(signature, iter(last))
+        return (*carried, *others)
+
+    def _iterate(self, loop: _Loop, outer: Tape, body: Body, index: TensorHandle, carried: Values) -> Any:
+        """Call the body of a loop by its tape, or record it."""
+        handles: list[Any] = []
+        signature = _flatten(carried, handles)
+        ways = loop.tapes.setdefault((index.dtype.name, signature), [])
+        if found := _play(ways, [index, *handles], [tape.captured for tape in ways]):
+            loop.last, results = found
+            return _rebuild(loop.last, iter(results))
+        tape = Tape(outer)
+        number = _tensor(tape.input(index))
+        result = self._record(tape, body, (number, *_rebuild(signature, map(tape.input, handles))))
+        ways.append(tape)
+        loop.last = tape.result
+        return result
+
+    def _record(self, tape: Tape | None, function: Callable[..., Any], values: Values) -> Any:
+        """Call a function, and record it on the tape, if any."""
+        outer, self._tape = self._tape, tape
+        try:
+            result = function(*values)
+            if tape is not None:
+                handles: list[Any] = []
+                signature = _flatten(result, handles)
+                tape.finish(handles, signature)
+            return result
+        finally:
+            self._tape = outer
+
+
+def _play(
+    ways: Iterable[Tape], handles: list[Any], captured: Iterable[Sequence[Any]]
+) -> tuple[Signature, list[Any]] | None:
+    """Signature and handles of the result of the tape that describes this call; None if there is none.
+
+    Raises: Retake: a tape had stored something before it was found not to.
+    """
+    for tape, more in zip(ways, captured, strict=False):
+        try:
+            return tape.result, tape.play([*handles, *more])
+        except Retake as retake:
+            if not retake.is_pure:
+                raise
+    return None
+
+
+class _Same:
+    """A value without a hash, equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _flatten(value: Any, handles: list[Any]) -> Signature:
+    """The signature of a value, whose handles are added to `handles`."""
+    if isinstance(value, tl.tensor):
+        handles.append(value.handle)
+        _TYPES.setdefault(value.type.name, value.type)
+        return tl.tensor, value.type.name
+    if type(value) in (tuple, list):
+        return type(value), *[_flatten(part, handles) for part in value]
+    if isinstance(value, tl.constexpr):
+        return tl.constexpr, _flatten(value.value, handles)
+    try:
+        hash(value)
+    except TypeError:
+        return _Same, _Same(value)
+    return type(value), value
+
+
+def _rebuild(signature: Signature, handles: Iterator[Any]) -> Any:
+    """The value of a signature, with other handles."""
+    kind = signature[0]
+    if kind is tl.tensor:
+        return tl.tensor(next(handles), _TYPES[signature[1]])
+    if kind in (tuple, list):
+        return kind(_rebuild(part, handles) for part in signature[1:])
+    if kind is tl.constexpr:
+        return tl.constexpr(_rebuild(signature[1], handles))
+    return signature[1].value if kind is _Same else signature[1]
+
+
+def _count(signature: Signature) -> int:
+    """Number of handles in a value."""
+    if signature[0] is tl.tensor:
+        return 1
+    return sum(map(_count, signature[1:])) if signature[0] in (tuple, list) else 0
+
+
+def _stores(function: Callable[..., Any]) -> bool:
+    """True if an operation changes memory."""
+    loop = getattr(function, "__self__", None)
+    if isinstance(loop, _Loop):
+        return any(tape.stores for tape in chain.from_iterable(loop.tapes.values()))
+    return _STORES.search(function.__name__) is not None
+
+
+def _constant(function: Callable[..., Any], *values: Any) -> Any:
+    result = function(*values)
+    if isinstance(result, TensorHandle):
+        result.tape = _CONSTANT
+    return result
+
+
+def _numbers(bounds: Sequence[Any]) -> range:
+    return range(*(int(uniform(bound.data)) if isinstance(bound, TensorHandle) else bound for bound in bounds))
+
+
+def _index(number: int) -> TensorHandle:
+    dtype = tl.int32 if -(1 << 31) <= number < 1 << 31 else tl.int64
+    return TensorHandle(np.array([number], dtype=dtype.name), dtype)
+
+
+def _tensor(handle: TensorHandle) -> tl.tensor:
+    return tl.tensor(handle, handle.dtype)
+
+
+def count_tensor(number: int) -> tl.tensor:
+    """The number of an iteration."""
+    return _tensor(_index(number))
+
+
+recorder = Recorder(BatchedBuilder())

@@ -1,0 +1,285 @@
+"""Kernels that are called more than once, so that later calls play tapes; a script as `interpreter_cases` is.
+
+Each case runs with tapes and without, and expects the same bits of both.
+"""
+
+import json
+import os
+import sys
+import tempfile
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import torch
+import triton
+import triton.language as tl
+
+from kernelquarry.pipeline.sandbox.guest.interpreter import install, tape
+from kernelquarry.pipeline.sandbox.guest.lib.load_source import load_source
+
+CASES = {}
+RESULTS = []  # of the kernels in one run of a case
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def randn(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape) + sum(shape)))
+
+
+def check(got, wanted):
+    torch.testing.assert_close(got, wanted, rtol=1e-6, atol=1e-6)
+    RESULTS.append(got)
+
+
+@triton.jit
+def first_and_sum(x_ptr, first_ptr, sum_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    first = -1.0
+    total = 0.0
+    for start in range(0, columns, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * columns + at, mask=at < columns, other=0.0)
+        if start == 0:
+            first = tl.sum(tl.where(at == 0, x, 0.0), axis=0)
+        total += tl.sum(x, axis=0)
+    tl.store(first_ptr + row, first)
+    tl.store(sum_ptr + row, total)
+
+
+@case
+def a_variable_that_some_iterations_assign():
+    for columns in (8, 40, 41, 40, 3):
+        x, first, total = randn(5, columns), torch.empty(5), torch.empty(5)
+        first_and_sum[(5,)](x, first, total, columns, BLOCK=16)
+        check(first, x[:, 0])
+        check(total, x.sum(1))
+
+
+@triton.jit
+def sum_up_to(x_ptr, out_ptr, most, BLOCK: tl.constexpr):
+    last = tl.zeros((BLOCK,), tl.float32)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for number in range(tl.program_id(0), most):
+        last = tl.load(x_ptr + number * BLOCK + tl.arange(0, BLOCK))
+        total += last
+    tl.store(out_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), total - last)
+
+
+@case
+def a_loop_without_an_iteration():
+    x = randn(6, 8)
+    for most in (0, 3, 0, 6, 1):
+        out = torch.empty(4, 8)
+        sum_up_to[(4,)](x, out, most, BLOCK=8)
+        check(out, torch.stack([x[row : max(row, most - 1)].sum(0) for row in range(4)]))
+
+
+@triton.jit
+def nested(x_ptr, out_ptr, rows, columns, scale):
+    total = 0.0
+    longest = 0
+    for row in range(rows):
+        part = 0.0
+        for column in tl.range(0, columns, 1, num_stages=2):
+            part = part * 0.5 + tl.load(x_ptr + row * columns + column) * scale
+            longest += row
+        total += part
+    tl.store(out_ptr, total)
+    tl.store(out_ptr + 1, longest.to(tl.float32))
+
+
+@case
+def loops_in_loops_with_values_of_the_function_around():
+    for rows, columns in ((3, 4), (2, 5), (3, 4)):
+        x, out = randn(rows, columns), torch.empty(2)
+        nested[(1,)](x, out, rows, columns, 3.0)
+        powers = 0.5 ** torch.arange(columns - 1, -1, -1)
+        check(out, torch.stack([(x * powers).sum() * 3, torch.tensor(float(columns * sum(range(rows))))]))
+
+
+@triton.jit
+def by_parity(x_ptr, out_ptr, n):
+    row = tl.program_id(0)
+    x = tl.load(x_ptr + row)
+    if row % 2 == 0:
+        x = x * 2.0
+    if x > 1.0:
+        tl.store(out_ptr + n + row, x)
+    tl.store(out_ptr + row, x)
+
+
+@case
+def decisions_of_single_programs():
+    for n in (7, 7, 9):
+        x, out = randn(n), torch.zeros(2, n)
+        by_parity[(n,)](x, out, n)
+        wanted = torch.where(torch.arange(n) % 2 == 0, x * 2, x)
+        check(out, torch.stack([wanted, torch.where(wanted > 1, wanted, 0.0)]))
+
+
+@triton.jit
+def doubled_after_a_store(x_ptr, out_ptr):
+    row = tl.program_id(0)
+    x = tl.load(x_ptr + row)
+    tl.store(x_ptr + row, x + 1.0)
+    if x > 0.0:
+        tl.store(out_ptr + row, x)
+
+
+@case
+def decisions_after_a_store():
+    for x in (torch.ones(3), torch.tensor([1.0, -1.0, 1.0]), -torch.ones(3), torch.ones(3)):
+        changed, out = x.clone(), torch.zeros(3)
+        doubled_after_a_store[(3,)](changed, out)
+        check(changed, x + 1)
+        check(out, x.clamp(min=0))
+
+
+@triton.jit
+def later(left, left_at, right, right_at):
+    return tl.maximum(left, right), tl.where(right > left, right_at, left_at)
+
+
+@triton.jit
+def best(x_ptr, out_ptr, at_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + tl.program_id(0) * BLOCK + at)
+    value, place = tl.reduce((x, at), 0, later)
+    tl.store(out_ptr + tl.program_id(0), value)
+    tl.store(at_ptr + tl.program_id(0), place)
+    tl.store(x_ptr + tl.program_id(0) * BLOCK + at, tl.associative_scan(x, 0, plus))
+
+
+@triton.jit
+def plus(left, right):
+    return left + right
+
+
+@case
+def combine_functions():
+    for rows in (3, 1, 5):
+        x, out, at = randn(rows, 16), torch.empty(rows), torch.empty(rows, dtype=torch.int32)
+        wanted = x.clone()
+        best[(rows,)](x, out, at, BLOCK=16)
+        check(out, wanted.amax(1))
+        check(at.long(), wanted.argmax(1))
+        check(x, wanted.cumsum(1))
+
+
+@triton.jit
+def scaled(x_ptr, out_ptr, n, step, BLOCK: tl.constexpr, TWICE: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at * step, mask=at < n, other=0)
+    tl.store(out_ptr + at, x * 2 if TWICE else x, mask=at < n)
+
+
+@case
+def other_types_and_constants():
+    for dtype in (torch.float32, torch.float16, torch.int32, torch.float32):
+        for step in (1, 2):
+            for twice in (False, True):
+                x, out = (randn(24) * 100).to(dtype), torch.empty(12, dtype=dtype)
+                scaled[(2,)](x, out, 12, step, BLOCK=8, TWICE=twice)
+                check(out, x[: 12 * step : step] * (2 if twice else 1))
+
+
+@triton.jit
+def column_sums(x_ptr, out_ptr, rows, columns, BLOCK: tl.constexpr):
+    first = tl.program_id(0) * BLOCK
+    block = tl.make_block_ptr(x_ptr, (rows, columns), (columns, 1), (0, first), (4, BLOCK), (1, 0))
+    total = tl.zeros((BLOCK,), tl.float32)
+    for _ in range(0, rows, 4):
+        total += tl.sum(tl.load(block, boundary_check=(0, 1), padding_option="zero"), axis=0)
+        block = tl.advance(block, (4, 0))
+    at = first + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, total, mask=at < columns)
+
+
+@case
+def a_block_pointer_that_moves():
+    for rows, columns in ((9, 12), (4, 20)):
+        x, out = randn(rows, columns), torch.empty(columns)
+        column_sums[(3,)](x, out, rows, columns, BLOCK=8)
+        check(out, x.sum(0))
+
+
+@triton.jit
+def halved_until(x_ptr, out_ptr):
+    x = tl.load(x_ptr + tl.program_id(0))
+    steps = 0
+    while x > 1.0:
+        x = x * 0.5
+        steps += 1
+    tl.store(out_ptr + tl.program_id(0), steps)
+
+
+@case
+def while_loops():
+    for numbers in ((5.0, 0.5, 9.0), (64.0, 2.0, 0.1)):
+        x, out = torch.tensor(numbers), torch.zeros(3, dtype=torch.int32)
+        halved_until[(3,)](x, out)
+        check(out.float(), x.log2().ceil().clamp(min=0))
+
+
+SOURCE = """import triton
+import triton.language as tl
+
+FACTOR = tl.constexpr({factor})
+
+
+@triton.jit
+def times(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at) * FACTOR)
+"""
+
+
+@case
+def a_file_of_the_same_name_with_another_constant():
+    x = randn(8)
+    for factor in (2.0, 3.0, 2.0):
+        out = torch.empty(8)
+        load_source(SOURCE.format(factor=factor), "tape_source").times[(1,)](x, out, BLOCK=8)
+        check(out, x * factor)
+
+
+def run(function):
+    """The results of a case, after all tapes are forgotten."""
+    tape.recorder._tapes.clear()
+    tape.recorder._retakes.clear()
+    RESULTS.clear()
+    function()
+    return [result.clone() for result in RESULTS]
+
+
+def compare(function):
+    with_tapes = run(function)
+    played = any(way._function for ways in tape.recorder._tapes.values() for way in ways)
+    assert played == (function is not decisions_after_a_store), f"played: {played}"
+    kept, tape._MOST_RETAKES = tape._MOST_RETAKES, -1
+    without = run(function)
+    tape._MOST_RETAKES = kept
+    assert all(map(torch.equal, with_tapes, without)), "tapes give other bits"
+
+
+def main():
+    torch.set_num_threads(1)
+    install.install()
+    results = {}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for name, function in CASES.items():
+            try:
+                compare(function)
+                results[name] = ""
+            except Exception as error:  # noqa: BLE001  any failure is the case's result
+                results[name] = f"{type(error).__name__}: {error}"
+    json.dump(results, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
