@@ -5,6 +5,7 @@ Triton must be imported under `TRITON_INTERPRET=1`. The patches stay: a guest ru
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -121,7 +122,7 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
     function, before = kernel.rewrite(), builder.memory.snapshot()
     identity = getattr(function, "identity", function)
     run = partial(recorder.call, identity, function, tuple(arguments[name] for name in kernel.arg_names))
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), contextlib.ExitStack() as recording:
         while True:
             try:
                 if identity in _divergent or len(programs) == 1:
@@ -132,7 +133,7 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
                     raise
                 _divergent.add(identity)
             except Retake:
-                recorder.retake(identity)
+                recording.enter_context(recorder.recording(identity))
             builder.memory.restore(before)
             builder.begin()
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import copy
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from itertools import chain, repeat
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,10 +26,13 @@ from .batched_builder import BatchedBuilder, BlockPointer, uniform
 _HANDLES = (TensorHandle, BlockPointer)
 _SOURCES = ("create_get_program_id", "create_get_num_programs")  # without operands, and not the same in every call
 _MOST_RETAKES = 2  # of a function, before it is no longer recorded
-_MOST_WAYS = 8  # tapes for one signature
+_MOST_WAYS = 16  # tapes for one signature
+_MOST_LINES = 20_000  # of a tape
 _STORES = re.compile("store|atomic|descriptor_reduce|scatter|print")  # in names of operations
 _CONSTANT = object()  # stands for the tape of a constant
+_NUMBERS = count()  # of constants
 _TYPES: dict[str, tl.dtype] = {}  # of tensors, by name: they have no hash
+_UNKNOWN = object()  # stands for a result that no tape gives
 UNSET = object()  # the value of a local variable that is not assigned yet
 
 Signature = tuple[Any, ...]  # of a value: its type, with the name of a tensor's type, and constants as they are
@@ -43,30 +48,56 @@ class Retake(Exception):
         self.is_pure = is_pure  # nothing was stored yet
 
 
+@dataclass(slots=True)
+class _Line:
+    """An operation: the values that it makes and uses, and its source text."""
+
+    made: list[int]
+    call: str
+    used: set[int]
+    decision: Any = None  # a number or truth value that Python goes on with
+    is_pure: bool = False  # nothing was stored before the decision
+
+    @property
+    def text(self) -> str:
+        return f"{', '.join(map(_value, self.made))}, = {self.call}" if self.made else self.call
+
+
 class Tape:
-    """The operations of a function for arguments of one signature."""
+    """The operations of a function for arguments of one signature, on one way through its Python code."""
 
     def __init__(self, parent: Tape | None = None) -> None:
         """`parent` is the tape of the function that has this one as the body of a loop."""
-        self.result: Signature = ()
-        self.captured: list[Any] = []  # handles of `parent` that the function needs: further inputs
+        self.parent = parent
         self.usable = True
         self.stores = False
-        self.parent = parent
-        self._size = 0  # number of handles
-        self._inputs: list[int] = []
-        self._captured: list[int] = []
-        self._lines: list[tuple[list[int], str, set[int]]] = []  # handles made, source text, handles used
-        self._returned, self._kept = "", set[int]()
-        self._constants: dict[str, Any] = {}
-        self._function: Callable[..., list[Any]] | None = None
+        self.lines: list[_Line] = []
+        self.inputs: list[int] = []
+        self.captures: list[int] = []
+        self.captured: list[Any] = []  # handles of `parent` that are captured, until the recording ends
+        self.returned, self.kept = "", set[int]()
+        self.result: Signature = ()  # of the function's result
+        self.constants: dict[str, Any] = {}
+        self._size = 0  # number of values
+
+    @property
+    def way(self) -> list[Any]:
+        """What Python decided."""
+        return [line.decision for line in self.lines if line.decision is not None]
 
     def input(self, handle: Any) -> Any:
         """A copy of a handle as the next input."""
-        self._inputs.append(self._size)
+        self.inputs.append(self._size)
         return self._mark(copy.copy(handle))
 
-    def add(self, function: Callable[..., Any], operands: Sequence[Any], result: Any, source: bool = False) -> None:
+    def add(
+        self,
+        function: Callable[..., Any],
+        operands: Sequence[Any],
+        result: Any,
+        source: bool = False,
+        decision: Any = None,
+    ) -> None:
         """Add an operation that has run. With constant operands its result is constant, unless it is a `source`."""
         if not self.usable:
             return
@@ -78,22 +109,18 @@ class Tape:
             for handle in made:
                 handle.tape = _CONSTANT
             return
-        places = [self._mark(handle).place for handle in made]
-        target = ", ".join(f"v{place}" for place in places) + ("," if isinstance(result, list | tuple) else "")
         call = f"{self._constant(function)}({text})"
+        if made and not isinstance(result, list | tuple):
+            call = f"[{call}]"
+        self.lines.append(_Line([self._mark(handle).place for handle in made], call, used, decision, not self.stores))
         self.stores = self.stores or _stores(function)
-        self._lines.append((places, f"{target} = {call}" if places else call, used))
+        if len(self.lines) > _MOST_LINES:
+            self.fail()
 
     def finish(self, results: Sequence[Any], signature: Signature) -> None:
         """End the recording with the handles and the signature of the function's result."""
-        self._returned = ", ".join([self._text(handle, self._kept) for handle in results])
+        self.returned = ", ".join([self._text(handle, self.kept) for handle in results])
         self.result = signature
-
-    def play(self, handles: Iterable[Any]) -> list[Any]:
-        """Repeat the operations on other inputs, followed by the captured ones. Raises: Retake."""
-        if self._function is None:
-            self._function = self._compile()
-        return self._function(*handles)
 
     def fail(self) -> None:
         """Give up this tape and those of the functions around it."""
@@ -114,18 +141,18 @@ class Tape:
                 return self._constant(operand)
             place = getattr(operand, "place", 0) if owner is self else self._capture(operand)
             used.add(place)
-            return f"v{place}"
+            return _value(place)
         if isinstance(operand, list | tuple):
             return f"[{', '.join([self._text(part, used) for part in operand])}]"
         return self._constant(operand)
 
     def _constant(self, value: Any) -> str:
-        name = f"c{len(self._constants)}"
-        self._constants[name] = value
+        name = f"c{next(_NUMBERS)}"
+        self.constants[name] = value
         return name
 
     def _capture(self, handle: Any) -> int:
-        for place, known in zip(self._captured, self.captured, strict=True):
+        for place, known in zip(self.captures, self.captured, strict=True):
             if known is handle:
                 return place
         owner, above = getattr(handle, "tape", None), self.parent
@@ -134,22 +161,84 @@ class Tape:
         if above is None:  # it is of no function that is being recorded
             self.fail()
         self.captured.append(handle)
-        self._captured.append(self._size)
+        self.captures.append(self._size)
         self._size += 1
-        return self._captured[-1]
+        return self.captures[-1]
 
-    def _compile(self) -> Callable[..., list[Any]]:
-        """The tape's function. It lets go of each value after its last use."""
-        seen, lines = set(self._kept), [f"    return [{self._returned}]"]
-        for made, text, used in reversed(self._lines):
-            last = {*made, *used} - seen
-            seen |= last
-            lines.append(f"    {text}; {' = '.join(f'v{place}' for place in last)} = None" if last else f"    {text}")
-        parameters = ", ".join(f"v{place}" for place in (*self._inputs, *self._captured))
-        lines.append(f"def play({parameters}):")
-        exec("\n".join(reversed(lines)), self._constants)
-        function: Callable[..., list[Any]] = self._constants["play"]
+
+class Ways:
+    """The tapes of a function for arguments of one signature: a Python function that decides as they do."""
+
+    def __init__(self) -> None:
+        self.tapes: list[Tape] = []
+        self._function: Callable[..., tuple[int, list[Any]]] | None = None
+
+    @property
+    def captured(self) -> list[list[Any]]:
+        return [tape.captured for tape in self.tapes]
+
+    def add(self, tape: Tape) -> None:
+        """Add a tape, in place of one that went the same way."""
+        self.tapes = [*(other for other in self.tapes if other.way != tape.way), tape]
+        self._function = None
+
+    def play(self, handles: Sequence[Any], captured: Sequence[Sequence[Any]]) -> tuple[Signature, list[Any]]:
+        """Signature and handles of the result for other inputs. Raises: Retake: no tape goes this way."""
+        if not self.tapes:
+            raise Retake(is_pure=True)
+        if self._function is None:
+            self._function = self._compile()
+        number, results = self._function(captured, *handles)
+        return self.tapes[number].result, results
+
+    def _compile(self) -> Callable[..., tuple[int, list[Any]]]:
+        last = [_last_uses(tape) for tape in self.tapes]
+        lines = [f"def play({', '.join(['captured', *map(_value, self.tapes[0].inputs)])}):"]
+
+        def write(ways: Sequence[int], first: int, indent: str) -> None:
+            lead = self.tapes[ways[0]]
+            if lead.captures:
+                lines.append(f"{indent}{', '.join(map(_value, lead.captures))}, = captured[{ways[0]}]")
+            for number, line in enumerate(lead.lines[first:], first):
+                unused = set[int].intersection(*(last[way].get(number, set()) for way in ways))
+                end = f"; {' = '.join(map(_value, unused))} = None" if unused else ""
+                if line.decision is None:
+                    lines.append(f"{indent}{line.text}{end}")
+                    continue
+                lines.append(f"{indent}decision = {line.text}{end}")
+                groups: dict[Any, list[int]] = {}
+                for way in ways:
+                    groups.setdefault(self.tapes[way].lines[number].decision, []).append(way)
+                if len(groups) == 1:
+                    lines.append(f"{indent}if decision != {line.decision}: raise Retake({line.is_pure})")
+                    continue
+                for decision, group in groups.items():
+                    lines.append(f"{indent}if decision == {decision}:")
+                    write(group, number + 1, indent + " ")
+                lines.append(f"{indent}raise Retake({line.is_pure})")
+                return
+            lines.append(f"{indent}return {ways[0]}, [{lead.returned}]")
+
+        write(range(len(self.tapes)), 0, " ")
+        names: dict[str, Any] = {"Retake": Retake}
+        for tape in self.tapes:
+            names |= tape.constants
+        exec("\n".join(lines), names)
+        function: Callable[..., tuple[int, list[Any]]] = names["play"]
         return function
+
+
+def _last_uses(tape: Tape) -> dict[int, set[int]]:
+    """The values that are not needed after a line, by its number."""
+    seen, last = set(tape.kept), dict[int, set[int]]()
+    for number, line in reversed([*enumerate(tape.lines)]):
+        last[number] = {*line.made, *line.used} - seen
+        seen |= last[number]
+    return last
+
+
+def _value(place: int) -> str:
+    return f"v{place}"
 
 
 class _Loop:
@@ -157,27 +246,31 @@ class _Loop:
 
     def __init__(self, first: Signature) -> None:
         """`first` is the signature of the carried and of the other values before the loop."""
-        self.tapes: dict[tuple[str, Signature], list[Tape]] = {}
+        self.bodies: dict[tuple[str, Signature], Ways] = {}
         self.last = self._first = first  # after the last iteration, and before the first
 
     @property
     def captured(self) -> list[list[list[Any]]]:
-        return [[tape.captured for tape in tapes] for tapes in self.tapes.values()]
+        return [ways.captured for ways in self.bodies.values()]
+
+    @property
+    def tapes(self) -> list[Tape]:
+        return [tape for ways in self.bodies.values() for tape in ways.tapes]
 
     def play(
         self, bounds: Sequence[Any], carried: list[Any], others: list[Any], captured: Sequence[Sequence[Sequence[Any]]]
     ) -> list[Any]:
         """The handles after the loop, see `Recorder.loop`. Raises: Retake."""
         results, last = [*carried, *others], self._first
-        needed = dict(zip(self.tapes, captured, strict=True))
-        for number in _numbers(bounds):
-            index = _index(number)
-            key = index.dtype.name, last[1]
-            found = _play(self.tapes.get(key, ()), [index, *carried], needed.get(key, ()))
-            if found is None:
-                raise Retake
-            last, results = found
-            carried = results[: _count(last[1])]
+        needed = dict(zip(self.bodies, captured, strict=True))
+        try:
+            for number in _numbers(bounds):
+                index = _index(number)
+                key = index.dtype.name, last[1]
+                last, results = self.bodies[key].play([index, *carried], needed[key])
+                carried = results[: _count(last[1])]
+        except (KeyError, Retake) as error:
+            raise Retake from error
         if last != self.last:
             raise Retake
         return results
@@ -189,8 +282,9 @@ class Recorder:
     def __init__(self, builder: BatchedBuilder) -> None:
         self.builder = builder
         self._tape: Tape | None = None
-        self._tapes: dict[tuple[Hashable, Signature], list[Tape]] = {}  # one for each way that Python took
+        self._ways: dict[tuple[Hashable, Signature], Ways] = {}
         self._retakes = Counter[Hashable]()
+        self._plays = True
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self.builder, name)
@@ -213,14 +307,12 @@ class Recorder:
     def decide(self, handle: TensorHandle, kind: type) -> Any:
         """The number or truth value that all programs hold, on which Python's way depends."""
 
-        def expect(handle: TensorHandle) -> None:
-            if kind(uniform(handle.data)) != value:
-                raise Retake(is_pure)
+        def decided(handle: TensorHandle) -> Any:
+            return kind(uniform(handle.data))
 
-        value, tape = kind(uniform(handle.data)), self._tape
-        if tape is not None:
-            is_pure = not tape.stores
-            tape.add(expect, [handle], None)
+        value = decided(handle)
+        if self._tape is not None:
+            self._tape.add(decided, [handle], None, decision=value)
         return value
 
     def call(self, identity: Hashable, function: Callable[..., Any], values: Values) -> Any:
@@ -229,21 +321,39 @@ class Recorder:
             return self._record(None, function, values)
         handles: list[Any] = []
         signature = _flatten(values, handles)
-        ways = self._tapes.setdefault((identity, signature), [])
-        if found := _play(ways, handles, repeat(())):
-            return _rebuild(found[0], iter(found[1]))
+        ways = self._ways.setdefault((identity, signature), Ways())
+        result = self._play(ways, handles)
+        if result is not _UNKNOWN:
+            return result
         tape = Tape()
         result = self._record(tape, function, _rebuild(signature, map(tape.input, handles)))
-        if tape.usable and len(ways) < _MOST_WAYS:
-            ways.append(tape)
+        if tape.usable and len(ways.tapes) < _MOST_WAYS:
+            ways.add(tape)
         else:
             self._retakes[identity] = _MOST_RETAKES + 1
         return result
 
-    def retake(self, identity: Hashable) -> None:
-        """Forget the tapes of a function, of which one raised `Retake` after it had stored something."""
+    @contextmanager
+    def recording(self, identity: Hashable) -> Iterator[None]:
+        """Play no tapes of a launch, after one of `identity` had stored something before it raised `Retake`."""
         self._retakes[identity] += 1
-        self._tapes = {key: tapes for key, tapes in self._tapes.items() if key[0] != identity}
+        self._plays = False
+        try:
+            yield
+        finally:
+            self._plays = True
+
+    def _play(self, ways: Ways, handles: Sequence[Any]) -> Any:
+        """The result of a function by its tapes; `_UNKNOWN` if it must be recorded. Raises: Retake."""
+        if not self._plays:
+            return _UNKNOWN
+        try:
+            signature, results = ways.play(handles, ways.captured)
+        except Retake as retake:
+            if not retake.is_pure:
+                raise
+            return _UNKNOWN
+        return _rebuild(signature, iter(results))
 
     def loop(self, body: Body, bounds: Sequence[Any], carried: Values, others: Values) -> Values:
         """Call `body` with each number of a range, and with the values that the call before left, at first `carried`.
@@ -262,7 +372,7 @@ class Recorder:
             signature = _flatten((carried, others), last)
             last = [copy.copy(handle) for handle in last]
             outer.add(loop.play, [bounds, first, unused, loop.captured], last)
-            for each in chain.from_iterable(loop.tapes.values()):
+            for each in loop.tapes:
                 each.captured = []
             carried, others = _rebuild(signature, iter(last))
         return (*carried, *others)
@@ -271,15 +381,14 @@ class Recorder:
         """Call the body of a loop by its tape, or record it."""
         handles: list[Any] = []
         signature = _flatten(carried, handles)
-        ways = loop.tapes.setdefault((index.dtype.name, signature), [])
-        if found := _play(ways, [index, *handles], [tape.captured for tape in ways]):
-            loop.last, results = found
-            return _rebuild(loop.last, iter(results))
-        tape = Tape(outer)
-        number = _tensor(tape.input(index))
-        result = self._record(tape, body, (number, *_rebuild(signature, map(tape.input, handles))))
-        ways.append(tape)
-        loop.last = tape.result
+        ways = loop.bodies.setdefault((index.dtype.name, signature), Ways())
+        result = self._play(ways, [index, *handles])
+        if result is _UNKNOWN:
+            tape = Tape(outer)
+            number = _tensor(tape.input(index))
+            result = self._record(tape, body, (number, *_rebuild(signature, map(tape.input, handles))))
+            ways.add(tape)
+        loop.last = _flatten(result, [])
         return result
 
     def _record(self, tape: Tape | None, function: Callable[..., Any], values: Values) -> Any:
@@ -294,22 +403,6 @@ class Recorder:
             return result
         finally:
             self._tape = outer
-
-
-def _play(
-    ways: Iterable[Tape], handles: list[Any], captured: Iterable[Sequence[Any]]
-) -> tuple[Signature, list[Any]] | None:
-    """Signature and handles of the result of the tape that describes this call; None if there is none.
-
-    Raises: Retake: a tape had stored something before it was found not to.
-    """
-    for tape, more in zip(ways, captured, strict=False):
-        try:
-            return tape.result, tape.play([*handles, *more])
-        except Retake as retake:
-            if not retake.is_pure:
-                raise
-    return None
 
 
 class _Same:
@@ -365,7 +458,7 @@ def _stores(function: Callable[..., Any]) -> bool:
     """True if an operation changes memory."""
     loop = getattr(function, "__self__", None)
     if isinstance(loop, _Loop):
-        return any(tape.stores for tape in chain.from_iterable(loop.tapes.values()))
+        return any(tape.stores for tape in loop.tapes)
     return _STORES.search(function.__name__) is not None
 
 
