@@ -82,7 +82,7 @@ class Tape:
 
     @property
     def way(self) -> list[Any]:
-        """What Python decided."""
+        """The decisions of Python, in order."""
         return [line.decision for line in self.lines if line.decision is not None]
 
     def input(self, handle: Any) -> Any:
