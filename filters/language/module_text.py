@@ -7,8 +7,8 @@ what it reads. What a call of `forward` runs of it is evaluated all the same.
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
@@ -16,6 +16,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 from .definitions import Context, Definitions
 from .idle import is_text
 
+_Form = Any  # equal for equal parts
 _MODULE_ENTRY_POINT = "Model"
 # Names that a copy must not have: with them it may depend on the environment, or set attributes by name.
 _REFUSED = frozenset(
@@ -35,8 +36,9 @@ def copied(file: Definitions, module: str) -> frozenset[ast.AST]:
         module: text of the module's file; a text that does not parse has nothing.
     """
     try:
-        theirs = {key for _, key, _ in _parts(parse(module))}
-        ours = list(_parts(file.source.tree))
+        forms = _Forms()
+        theirs = {key for _, key, _ in _parts(parse(module), forms)}
+        ours = list(_parts(file.source.tree, forms))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     found = [(node, key in theirs and not _names(node) & _REFUSED) for function, key, node in ours
@@ -44,27 +46,25 @@ def copied(file: Definitions, module: str) -> frozenset[ast.AST]:
     return frozenset(node for node, _ in found) - {node for node, is_same in found if not is_same}
 
 
-def _parts(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | None, tuple[str, str], ast.AST]]:
-    """(function around it, (place, text), node) of each part of a file."""
+def _parts(tree: ast.Module, forms: _Forms) -> Iterator[tuple[ast.FunctionDef | None, tuple[str, _Form], ast.AST]]:
+    """(function around it, (place, form), node) of each part of a file."""
     for node in tree.body:
         name = ""
         if isinstance(node, ast.ClassDef):
-            header = copy.copy(node)
-            name, header.body = _renamed(node.name), []
-            header.name = name
-            yield None, ("", _text(header)), node
+            name = _renamed(node.name)
+            header = (name, *forms.of_all([*node.bases, *node.keywords, *node.decorator_list]))
+            yield None, ("", header), node
         for member in node.body if isinstance(node, ast.ClassDef) else [node]:
             if isinstance(member, (ast.Import, ast.ImportFrom)):
+                origin = (member.module, member.level) if isinstance(member, ast.ImportFrom) else ()
                 for alias in member.names:
-                    one = copy.copy(member)
-                    one.names = [alias]
-                    yield None, (name, _text(one)), member
+                    yield None, (name, (alias.name, alias.asname, *origin)), member
                 continue
-            yield None, (name, _text(member)), member
+            yield None, (name, forms.of(member)), member
             if isinstance(member, ast.FunctionDef):
                 place = f"{name}.{member.name}"
-                yield None, (place, _text(member.args)), member.args
-                yield from ((member, (place, _text(part)), part) for part in _parts_of(member))
+                yield None, (place, forms.of(member.args)), member.args
+                yield from ((member, (place, forms.of(part)), part) for part in _parts_of(member))
 
 
 def _parts_of(function: ast.FunctionDef) -> Iterator[ast.AST]:
@@ -84,31 +84,41 @@ def _names(node: ast.AST) -> set[str]:
     return found | {part for each in every if isinstance(each, ast.alias) for part in each.name.split(".")}
 
 
-def _text(node: ast.AST) -> str:
-    return ast.dump(_Plain().visit(copy.deepcopy(node)))
-
-
 def _renamed(name: str) -> str:
     return CANDIDATE_ENTRY_POINT if name == _MODULE_ENTRY_POINT else name
 
 
-class _Plain(ast.NodeTransformer):
-    """Removes what means something to people alone: annotations and docstrings."""
+class _Forms:
+    """Equal numbers for parts that differ in annotations and docstrings alone, which mean something to people."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        self.generic_visit(node)
-        node.returns = None
-        node.body = [each for each in node.body if not is_text(each)]
-        return node
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._known: dict[ast.AST, int] = {}
 
-    def visit_arg(self, node: ast.arg) -> ast.arg:
-        node.annotation = None
-        return node
+    def of(self, node: ast.AST) -> int:
+        if node not in self._known:
+            fields = dict(ast.iter_fields(node))
+            kind, ignored = type(node).__name__, {"type_comment"}
+            match node:
+                case ast.FunctionDef():
+                    ignored |= {"returns"}
+                    fields["body"] = [each for each in node.body if not is_text(each)]
+                case ast.arg():
+                    ignored |= {"annotation"}
+                case ast.AnnAssign(value=None):
+                    kind, fields = "Pass", {}
+                case ast.AnnAssign():
+                    kind, fields = "Assign", {"targets": [node.target], "value": node.value}
+                case ast.Name():
+                    fields["id"] = _renamed(node.id)
+            form = (kind, *[(name, self._of(value)) for name, value in fields.items() if name not in ignored])
+            self._known[node] = self._numbers.setdefault(form, len(self._numbers))
+        return self._known[node]
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        self.generic_visit(node)
-        return ast.Assign([node.target], node.value) if node.value is not None else ast.Pass()
+    def of_all(self, nodes: Iterable[ast.AST]) -> list[int]:
+        return [self.of(node) for node in nodes]
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        node.id = _renamed(node.id)
-        return node
+    def _of(self, value: Any) -> Any:
+        if isinstance(value, ast.AST):
+            return self.of(value)
+        return tuple(map(self._of, value)) if isinstance(value, list) else (type(value), repr(value))
