@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 import time
@@ -95,6 +96,9 @@ class Model(nn.Module):
 def warm() -> None:
     """Run the kernels whose first run is slow, and probe one module, so that all patterns are compiled."""
     torch.set_num_threads(1)
+    # PyTorch's Python operators import them in their first call, which takes a guest more than half a second.
+    importlib.import_module("torch._dynamo")
+    importlib.import_module("torch.fx.experimental.symbolic_shapes")
     with torch.no_grad(), module_facts.Census():
         nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 4), nn.LayerNorm(4))(torch.ones(2, 4, 6, 6))
     behaviour_digest.warm()
