@@ -23,6 +23,9 @@ from kernelquarry.pipeline.sandbox.jobs.codegen import ENTRY, KernelSource
 
 # Options of a launch that may differ from the defaults. Others name files, or need more than a grid and arguments.
 _OPTIONS = frozenset({"num_warps", "num_stages", "maxnreg", "enable_fp_fusion", "waves_per_eu", "matrix_instr_nonkdim"})
+# That a number is a multiple of 16, by which Triton compiles a kernel for each combination of sizes. Without it, one
+# binary serves all sizes.
+_DIVISIBLE = re.compile(r"(%\w+: i\d+) \{tt\.divisibility = 16 : i32\}")
 _LOCATED = "tt.assert"  # its message names file and line, which the text lacks
 _DESCRIBED = "tensordesc"  # the launch needs the layout that the compiler chose
 
@@ -89,6 +92,7 @@ class _Stages:
         options = {key: value for key, value in vars(self._options).items() if value != defaults[key]}
         if _LOCATED in text or not options.keys() <= _OPTIONS or f"@{ENTRY}" in text.replace(f"@{name}(", ""):
             return None
+        text = _DIVISIBLE.sub(r"\1", text)
         renamed, count = re.subn(rf"(?<=tt\.func public )@{re.escape(name)}(?=\()", f"@{ENTRY}", text)
         return KernelSource(_name(self._backend.target), renamed, options) if count == 1 else None
 
