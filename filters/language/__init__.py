@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from .definitions import Definitions
+from .definitions import define
 from .host_rules import check_host
 from .kernel_rules import check_kernels
 from .module_text import copied
-from .parsed_source import Source
+from .parsed_source import Source, parsed
 
 __all__ = ["Outside", "check", "findings"]
 
@@ -48,11 +48,11 @@ def findings(code: str, arguments: str = "", module: str = "") -> list[Outside]:
         module: text of the module's file, whose own words are inside.
     """
     try:
-        source = Source(code, arguments)
+        source = parsed(code, arguments)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else 0
         return [Outside(line, f"text that does not parse ({error})", "write one file of Python")]
-    definitions = Definitions(source)
+    definitions = define(source)
     host = list(check_host(definitions))
     if host and module:
         host = list(check_host(definitions, copied(definitions, module)))

@@ -6,6 +6,7 @@ import ast
 import string
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
+from functools import lru_cache
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
@@ -198,6 +199,8 @@ class Definitions:
         for node in self.source.nodes:
             named = self.functions.get(node.id) if isinstance(node, ast.Name) else None
             found = self.methods.get(node.attr, []) if isinstance(node, ast.Attribute) else [named] if named else []
+            if not found:
+                continue
             parent = self.source.parents.get(node)
             function = parent.func if isinstance(parent, ast.Call) else None
             around = [each for each in self.source.ancestors(node) if isinstance(each, (Function, ast.Lambda))]
@@ -230,6 +233,12 @@ class Definitions:
         yield from (self.classes[name] for name in map(root, node.bases) if name in self.classes)
         started = ("__init__", "__post_init__", *CALLED)
         yield from (member for member in node.body if isinstance(member, Function) and member.name in started)
+
+
+@lru_cache(maxsize=32)
+def define(source: Source) -> Definitions:
+    """The definitions of a source, which none changes."""
+    return Definitions(source)
 
 
 CALLED = frozenset("forward backward setup_context extra_repr".split())  # methods that PyTorch calls

@@ -10,7 +10,7 @@ from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .idle import Statements, bound
-from .parsed_source import Source
+from .parsed_source import Source, parsed
 
 _GAP = 2  # blank lines between the definitions of a file
 
@@ -33,7 +33,7 @@ def without_unused(code: str, arguments: str = "", entry: str = CANDIDATE_ENTRY_
         arguments: source of the constructor's arguments, which may name functions of the file.
     """
     try:
-        source = Source(code)
+        source = parsed(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Used(code)
     body = source.tree.body

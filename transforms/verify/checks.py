@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from kernelquarry.filters.language import check
-from kernelquarry.filters.language.parsed_source import Source, launched_kernels
+from kernelquarry.filters.language.parsed_source import launched_kernels, parsed
 from kernelquarry.filters.language.tables import CACHES
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -108,7 +108,7 @@ def _read_source(verification: Verification) -> None:
     if found := source_rejection(task.triton_code, task.init_args, task.python_code):
         raise Rejected(*found)
     if task.training:  # no plan tells what is cached
-        source = Source(task.triton_code)
+        source = parsed(task.triton_code)
         if CACHES.names & {source.path(node) for node in source.nodes}:
             raise Rejected(Reason.OUTSIDE_LANGUAGE, "a cache in a candidate with a backward: leave it out")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from kernelquarry.filters.language.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import parsed
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID, exceeds_grid
 from kernelquarry.pipeline.sandbox.jobs.calls import ModuleSource
@@ -248,7 +248,7 @@ def _choice(node: ast.Call) -> str:
 def _launches_same(changed: str, planner: Planner, call: PlannedCall) -> bool | None:
     """True if another text launches the same in a call, options such as `num_warps` aside; None without a plan."""
     try:
-        other = Planner(Source(changed), planner.snapshot).plan(call)
+        other = Planner(parsed(changed), planner.snapshot).plan(call)
         return _without_options(other) == _without_options(planner.plan(call))
     except (Raised, Unsupported, MalformedReply, SyntaxError):
         return None

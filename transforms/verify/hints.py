@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from kernelquarry.filters.language.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import parsed
 from kernelquarry.pipeline.sandbox.inputs import KINDS_OF_VALUES
 
 _OF_CONSTRUCTS = {"tl.dot": "tl.dot rounds float32 to TF32: write input_precision='ieee'"}
@@ -30,7 +30,7 @@ def hint(code: str, distribution: str, is_half: bool) -> str:
 
 
 def _rounds_to_tf32(code: str) -> bool:
-    source = Source(code)
+    source = parsed(code)
     calls = [node for node in source.nodes if isinstance(node, ast.Call)]
     products = [call for call in calls if source.path(call.func) == "triton.language.dot"]
     return any(len(call.args) <= _PRECISION and not _sets_precision(call) for call in products)

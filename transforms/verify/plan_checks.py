@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from kernelquarry.filters.language.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import parsed
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
@@ -31,7 +31,7 @@ def check_plan(reference: Reference, reply: TrialsReply, further: FurtherRuns) -
     """
     task = reference.task
     try:
-        planner = Planner(Source(task.triton_code), reply.snapshot)
+        planner = Planner(parsed(task.triton_code), reply.snapshot)
         if found := disagreement(planner, task, reference.trials, reply):
             raise Rejected(Reason.PLAN_DIFFERS, found)
         for call, log in further.planned_calls():
@@ -71,10 +71,10 @@ def narrow_claim(
     calls = [*planned_calls(task, reference.trials), *(call for call, _ in further.planned_calls())]
     planned = [call for call in calls if call in known and way(known[call]) in ways]
     if planned != calls:  # the planner has seen others, or a part of them
-        planner = Planner(Source(task.triton_code), reply.snapshot)
+        planner = Planner(parsed(task.triton_code), reply.snapshot)
     narrowed = _narrowed(planner, planned, reference, reply, sandbox, settings)
     others = known.keys() - set(planned)
-    again = Planner(Source(narrowed.code), reply.snapshot) if others else planner
+    again = Planner(parsed(narrowed.code), reply.snapshot) if others else planner
     for call in others:
         with suppress(Raised, TooLong):
             if way(again.plan(call)) not in ways:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from kernelquarry.filters.language import findings
-from kernelquarry.filters.language.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source, parsed
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
@@ -21,7 +21,7 @@ def source_rejection(code: str, init_args: str = "", module: str = "") -> tuple[
         module: text of the module's file.
     """
     try:
-        source = Source(code)
+        source = parsed(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Reason.NO_CODE, f"the text does not parse: {error}"[:_EVIDENCE]
     if source.entry is None:

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from kernelquarry.filters.language import check
-from kernelquarry.filters.language.parsed_source import Source
+from kernelquarry.filters.language.parsed_source import Source, parsed
 from kernelquarry.filters.language.scopes import is_local, stored, variables
 from kernelquarry.filters.language.unused import reach
 from kernelquarry.pipeline.schema.parse_python import parse_expression
@@ -70,7 +70,7 @@ def claim(
     if outside := check(narrowed.code, arguments, module):
         raise Unfaithful(f"the narrowed text: {outside}")
     try:
-        again = Planner(Source(narrowed.code), snapshot)
+        again = Planner(parsed(narrowed.code), snapshot)
         same = [again.plan(call) for call in calls] == plans
     except (Raised, Unsupported) as error:
         raise Unfaithful(f"the narrowed text: {error}") from error
@@ -367,7 +367,7 @@ def _is_raising(node: ast.FunctionDef) -> bool:
 def _trimmed(narrowed: Narrowed, arguments: str) -> Narrowed:
     """The text without definitions and methods that nothing uses."""
     while True:
-        source = Source(narrowed.code)
+        source = parsed(narrowed.code)
         unused = list(_unused(source, arguments))
         if not unused:
             return narrowed

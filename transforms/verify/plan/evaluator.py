@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from kernelquarry.filters.language import tables
-from kernelquarry.filters.language.definitions import Definitions, Kind
+from kernelquarry.filters.language.definitions import Kind, define
 from kernelquarry.filters.language.parsed_source import Source
 
 from . import attributes, launching, names
@@ -48,7 +48,7 @@ class Evaluator(Statements):
 
     def __init__(self, source: Source, processors: int = names.PROCESSORS) -> None:
         super().__init__()
-        self.definitions = Definitions(source)
+        self.definitions = define(source)
         self.source = source
         self.processors = processors
         self.launch: Callable[[Kernel, tuple[int, ...], dict[str, Any], dict[str, Any]], None] = lambda *_: None
