@@ -29,6 +29,7 @@ def rewrite(self: interpreter.FunctionRewriter) -> Callable[..., Any]:
     """The function as it is interpreted. Equal functions of equal files have the same `identity`."""
     kernel = self.fn
     code, names = kernel.__code__, kernel.__globals__
+    linecache.checkcache(code.co_filename)
     text = "".join(linecache.getlines(code.co_filename))
     key = text, code.co_firstlineno, kernel.__name__
     if key not in _rewritten:
@@ -41,11 +42,13 @@ def rewrite(self: interpreter.FunctionRewriter) -> Callable[..., Any]:
         tree = ast.fix_missing_locations(ast.Module([_Rewriter().visit(definition)], []))
         parts = compile(tree, code.co_filename, "exec").co_consts
         _rewritten[key] = next(part for part in parts if isinstance(part, CodeType)), object()
-    names.update({function.__name__: function for function in (_counted, _extreme, _logical, _loop, _range)})
+    names.update(_FUNCTIONS)
     names["interpreter_semantic"] = interpreter.interpreter_semantic
+    code, identity = _rewritten[key]
     if kernel.__closure__:
         names = names | inspect.getclosurevars(kernel).nonlocals
-    code, identity = _rewritten[key]
+    if "<locals>" in kernel.__qualname__:  # it may differ from an equal one in its defaults and in what it closes over
+        identity = object()
     made = FunctionType(code, names, kernel.__name__, kernel.__defaults__)
     made.__kwdefaults__ = kernel.__kwdefaults__
     made.identity = identity  # type: ignore[attr-defined]
@@ -68,7 +71,7 @@ class _Rewriter(interpreter.ASTTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
-            return ast.Call(_load("_extreme"), [node.func, *node.args], node.keywords)
+            return ast.Call(_load("<extreme>"), [node.func, *node.args], node.keywords)
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -86,7 +89,7 @@ class _Rewriter(interpreter.ASTTransformer):
             return node
         if has_function:
             return _loop_of_function(node, call, carried, others)
-        node.iter = ast.Call(_load("_counted"), [call], [])
+        node.iter = ast.Call(_load("<counted>"), [call], [])
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
@@ -104,19 +107,19 @@ class _Rewriter(interpreter.ASTTransformer):
 
 
 def _call(operator: str, parts: list[ast.Lambda]) -> ast.Call:
-    return ast.Call(_load("_logical"), [ast.Constant(operator), *parts], [])
+    return ast.Call(_load("<logical>"), [ast.Constant(operator), *parts], [])
 
 
 def _loop_of_function(node: ast.For, call: ast.Call, carried: Sequence[str], others: Sequence[str]) -> list[ast.stmt]:
     """The loop with its body as a function, which can have a tape; see `Recorder.loop`."""
     result = ast.Return(_tuple([_tuple(map(_load, carried)), _tuple(map(_load, others))]))
-    start = ast.Assign([node.target], _load("_number"))
-    names = [ast.arg("_number"), *(ast.arg(name) for name in carried)]
+    start = ast.Assign([node.target], _load("<number>"))
+    names = [ast.arg("<number>"), *(ast.arg(name) for name in carried)]
     arguments = ast.arguments(posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[])
-    body = ast.FunctionDef("_body", arguments, [start, *node.body, result], [])
+    body = ast.FunctionDef("<body>", arguments, [start, *node.body, result], [])
     values = [_tuple(ast.Lambda(_NO_ARGUMENTS, _load(name)) for name in names) for names in (carried, others)]
-    bounds = ast.Call(_load("_range"), call.args, call.keywords)
-    called = ast.Call(_load("_loop"), [_load("_body"), bounds, *values], [])
+    bounds = ast.Call(_load("<range>"), call.args, call.keywords)
+    called = ast.Call(_load("<loop>"), [_load("<body>"), bounds, *values], [])
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in (*carried, *others)]
     return [body, ast.Assign([ast.Tuple(targets, ast.Store())], called) if targets else ast.Expr(called)]
 
@@ -203,3 +206,13 @@ def _logical(operator: str, *parts: Any) -> Any:
         else:
             value = other
     return value
+
+
+# By names that no source can have.
+_FUNCTIONS = {
+    "<counted>": _counted,
+    "<extreme>": _extreme,
+    "<logical>": _logical,
+    "<loop>": _loop,
+    "<range>": _range,
+}

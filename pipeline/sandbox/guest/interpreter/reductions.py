@@ -43,7 +43,7 @@ def reduce(input: Any, axis: int | None, combine_fn: Any, keep_dims: bool = Fals
         return [TensorHandle(each, handle.dtype) for each, handle in zip(data, handles, strict=True)]
 
     combine = _combine(combine_fn, [each.dtype for each in _operands(input)])
-    return _run(reduced, input)
+    return _run(reduced, input, combine_fn)
 
 
 def associative_scan(input: Any, axis: int, combine_fn: Any, reverse: bool = False, **_: Any) -> Any:
@@ -65,13 +65,13 @@ def associative_scan(input: Any, axis: int, combine_fn: Any, reverse: bool = Fal
         return [TensorHandle(each, handle.dtype) for each, handle in zip(data, handles, strict=True)]
 
     combine = _combine(combine_fn, [each.dtype for each in _operands(input)])
-    return _run(scanned, input)
+    return _run(scanned, input, combine_fn)
 
 
-def _run(operation: Callable[[Sequence[TensorHandle]], list[TensorHandle]], input: Any) -> Any:
-    """Run an operation on one tensor, or on several together."""
+def _run(operation: Callable[[Sequence[TensorHandle]], list[TensorHandle]], input: Any, combine_fn: Any) -> Any:
+    """Run an operation on one tensor, or on several together. A combine function may ask for the program's number."""
     operands = _operands(input)
-    handles = recorder.run(operation, [each.handle for each in operands])
+    handles = recorder.run(operation, [each.handle for each in operands], source=combine_fn not in _UFUNCS)
     results = tuple(_tensor(handle, each.dtype) for handle, each in zip(handles, operands, strict=True))
     return results[0] if isinstance(input, tl.tensor) else results
 

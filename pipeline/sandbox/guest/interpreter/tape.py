@@ -27,6 +27,7 @@ _HANDLES = (TensorHandle, BlockPointer)
 _SOURCES = ("create_get_program_id", "create_get_num_programs")  # without operands, and not the same in every call
 _MOST_RETAKES = 2  # of a function, before it is no longer recorded
 _MOST_WAYS = 16  # tapes for one signature
+_MOST_SIGNATURES = 1_000
 _MOST_LINES = 20_000  # of a tape
 _STORES = re.compile("store|atomic|descriptor_reduce|scatter|print")  # in names of operations
 _CONSTANT = object()  # stands for the tape of a constant
@@ -56,7 +57,13 @@ class _Line:
     call: str
     used: set[int]
     decision: Any = None  # a number or truth value that Python goes on with
-    is_pure: bool = False  # nothing was stored before the decision
+    is_pure: bool = False  # nothing was stored before
+    outcome: Signature = ()  # of a loop: types after its last iteration
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What a line that follows depends on."""
+        return self.made, self.used, self.is_pure, self.decision is None, self.outcome
 
     @property
     def text(self) -> str:
@@ -80,10 +87,14 @@ class Tape:
         self.constants: dict[str, Any] = {}
         self._size = 0  # number of values
 
-    @property
-    def way(self) -> list[Any]:
-        """The decisions of Python, in order."""
-        return [line.decision for line in self.lines if line.decision is not None]
+    def parts_from(self, other: Tape) -> bool:
+        """True if the tapes are the same up to a line at which Python decided otherwise."""
+        for line, of_other in zip(self.lines, other.lines, strict=False):
+            if line.shape != of_other.shape:  # of loops with other types, or that need other values
+                return False
+            if line.decision != of_other.decision:
+                return True
+        return False
 
     def input(self, handle: Any) -> Any:
         """A copy of a handle as the next input."""
@@ -112,7 +123,10 @@ class Tape:
         call = f"{self._constant(function)}({text})"
         if made and not isinstance(result, list | tuple):
             call = f"[{call}]"
-        self.lines.append(_Line([self._mark(handle).place for handle in made], call, used, decision, not self.stores))
+        places = [self._mark(handle).place for handle in made]
+        loop = getattr(function, "__self__", None)
+        outcome = loop.last if isinstance(loop, _Loop) else ()
+        self.lines.append(_Line(places, call, used, decision, not self.stores, outcome))
         self.stores = self.stores or _stores(function)
         if len(self.lines) > _MOST_LINES:
             self.fail()
@@ -171,6 +185,7 @@ class Ways:
 
     def __init__(self) -> None:
         self.tapes: list[Tape] = []
+        self.recorded = 0  # tapes that were added
         self._function: Callable[..., tuple[int, list[Any]]] | None = None
 
     @property
@@ -178,8 +193,9 @@ class Ways:
         return [tape.captured for tape in self.tapes]
 
     def add(self, tape: Tape) -> None:
-        """Add a tape, in place of one that went the same way."""
-        self.tapes = [*(other for other in self.tapes if other.way != tape.way), tape]
+        """Add a tape, in place of those that do not fit it, and of one that went the same way."""
+        self.tapes = [*(other for other in self.tapes if tape.parts_from(other)), tape]
+        self.recorded += 1
         self._function = None
 
     def play(self, handles: Sequence[Any], captured: Sequence[Sequence[Any]]) -> tuple[Signature, list[Any]]:
@@ -264,8 +280,7 @@ class _Loop:
         results, last = [*carried, *others], self._first
         needed = dict(zip(self.bodies, captured, strict=True))
         try:
-            for number in _numbers(bounds):
-                index = _index(number)
+            for index in _indices(bounds):
                 key = index.dtype.name, last[1]
                 last, results = self.bodies[key].play([index, *carried], needed[key])
                 carried = results[: _count(last[1])]
@@ -321,13 +336,15 @@ class Recorder:
             return self._record(None, function, values)
         handles: list[Any] = []
         signature = _flatten(values, handles)
+        if len(self._ways) > _MOST_SIGNATURES:
+            self._ways.clear()
         ways = self._ways.setdefault((identity, signature), Ways())
         result = self._play(ways, handles)
         if result is not _UNKNOWN:
             return result
         tape = Tape()
         result = self._record(tape, function, _rebuild(signature, map(tape.input, handles)))
-        if tape.usable and len(ways.tapes) < _MOST_WAYS:
+        if tape.usable and ways.recorded < _MOST_WAYS:
             ways.add(tape)
         else:
             self._retakes[identity] = _MOST_RETAKES + 1
@@ -363,15 +380,16 @@ class Recorder:
         bounds = [getattr(tl.core._unwrap_if_constexpr(bound), "handle", bound) for bound in bounds]
         outer, first, unused, last = self._tape, list[Any](), list[Any](), list[Any]()
         loop = _Loop((tuple, _flatten(carried, first), _flatten(others, unused)))
-        for number in _numbers(bounds):
+        for index in _indices(bounds):
             if outer is None or not outer.usable:
-                carried, others = self._record(None, body, (_tensor(_index(number)), *carried))
+                carried, others = self._record(None, body, (_tensor(index), *carried))
             else:
-                carried, others = self._iterate(loop, outer, body, _index(number), carried)
+                carried, others = self._iterate(loop, outer, body, index, carried)
         if outer is not None and outer.usable:
             signature = _flatten((carried, others), last)
             last = [copy.copy(handle) for handle in last]
-            outer.add(loop.play, [bounds, first, unused, loop.captured], last)
+            # The body may ask for the program's number, so the result is no constant even if all operands are.
+            outer.add(loop.play, [bounds, first, unused, loop.captured], last, source=True)
             for each in loop.tapes:
                 each.captured = []
             carried, others = _rebuild(signature, iter(last))
@@ -388,6 +406,8 @@ class Recorder:
             number = _tensor(tape.input(index))
             result = self._record(tape, body, (number, *_rebuild(signature, map(tape.input, handles))))
             ways.add(tape)
+            if ways.recorded > _MOST_WAYS:
+                outer.fail()
         loop.last = _flatten(result, [])
         return result
 
@@ -424,10 +444,12 @@ def _flatten(value: Any, handles: list[Any]) -> Signature:
         handles.append(value.handle)
         _TYPES.setdefault(value.type.name, value.type)
         return tl.tensor, value.type.name
-    if type(value) in (tuple, list):
+    if isinstance(value, tuple | list):
         return type(value), *[_flatten(part, handles) for part in value]
     if isinstance(value, tl.constexpr):
         return tl.constexpr, _flatten(value.value, handles)
+    if type(value) is float:
+        return float, value.hex()  # NaN is equal to itself, and -0 not to 0
     try:
         hash(value)
     except TypeError:
@@ -440,10 +462,13 @@ def _rebuild(signature: Signature, handles: Iterator[Any]) -> Any:
     kind = signature[0]
     if kind is tl.tensor:
         return tl.tensor(next(handles), _TYPES[signature[1]])
-    if kind in (tuple, list):
-        return kind(_rebuild(part, handles) for part in signature[1:])
+    if issubclass(kind, tuple | list):
+        parts = [_rebuild(part, handles) for part in signature[1:]]
+        return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
     if kind is tl.constexpr:
         return tl.constexpr(_rebuild(signature[1], handles))
+    if kind is float:
+        return float.fromhex(signature[1])
     return signature[1].value if kind is _Same else signature[1]
 
 
@@ -451,7 +476,7 @@ def _count(signature: Signature) -> int:
     """Number of handles in a value."""
     if signature[0] is tl.tensor:
         return 1
-    return sum(map(_count, signature[1:])) if signature[0] in (tuple, list) else 0
+    return sum(map(_count, signature[1:])) if issubclass(signature[0], tuple | list) else 0
 
 
 def _stores(function: Callable[..., Any]) -> bool:
@@ -469,12 +494,16 @@ def _constant(function: Callable[..., Any], *values: Any) -> Any:
     return result
 
 
-def _numbers(bounds: Sequence[Any]) -> range:
-    return range(*(int(uniform(bound.data)) if isinstance(bound, TensorHandle) else bound for bound in bounds))
+def _indices(bounds: Sequence[Any]) -> Iterator[TensorHandle]:
+    """The numbers of a loop's iterations, in the type that its bounds have in common."""
+    handles = [bound for bound in bounds if isinstance(bound, TensorHandle)]
+    is_wide = any(handle.data.dtype.itemsize == 8 for handle in handles)
+    for number in range(*(int(uniform(bound.data)) if isinstance(bound, TensorHandle) else bound for bound in bounds)):
+        yield _index(number, is_wide)
 
 
-def _index(number: int) -> TensorHandle:
-    dtype = tl.int32 if -(1 << 31) <= number < 1 << 31 else tl.int64
+def _index(number: int, is_wide: bool = False) -> TensorHandle:
+    dtype = tl.int64 if is_wide or not -(1 << 31) <= number < 1 << 31 else tl.int32
     return TensorHandle(np.array([number], dtype=dtype.name), dtype)
 
 

@@ -225,6 +225,168 @@ def while_loops():
         check(out.float(), x.log2().ceil().clamp(min=0))
 
 
+@triton.jit
+def own_number(out_ptr):
+    total = 0
+    for number in range(3):
+        total += tl.program_id(0) + number
+    tl.store(out_ptr + tl.program_id(0), total)
+
+
+@triton.jit
+def plus_number(left, right):
+    return left + right + tl.program_id(0)
+
+
+@triton.jit
+def numbers_of_sums(out_ptr):
+    tl.store(out_ptr + tl.program_id(0), tl.reduce(tl.arange(0, 2), 0, plus_number))
+
+
+@case
+def loops_and_sums_of_constants_that_ask_for_the_program():
+    for programs in (4, 1, 6, 3):
+        out, sums = torch.empty(2, programs, dtype=torch.int32)
+        own_number[(programs,)](out)
+        check(out, (3 * torch.arange(programs) + 3).int())
+        numbers_of_sums[(programs,)](sums)
+        check(sums, (1 + torch.arange(programs)).int())
+
+
+@triton.jit
+def loops_around_a_decision(x_ptr, out_ptr, n, a, b):
+    for i in range(n):
+        x = tl.load(x_ptr + i)
+        tl.store(out_ptr + 1, x)
+    u = a + 1.0
+    w = b + 1.0
+    if a > 0.0:
+        tl.store(out_ptr, u)
+    else:
+        tl.store(out_ptr, w)
+    for j in range(2):
+        x = tl.load(x_ptr + j)
+        tl.store(out_ptr + 2, x)
+
+
+@case
+def ways_whose_loops_have_other_types():
+    x = randn(4)
+    for n, a, b in ((0, -1.0, 7.0), (2, 1.0, 7.0), (0, 1.0, 7.0), (2, -1.0, 5.0), (0, -1.0, 7.0)):
+        out = torch.zeros(3)
+        loops_around_a_decision[(1,)](x, out, n, a, b)
+        check(out, torch.stack([torch.tensor((a if a > 0 else b) + 1), x[n - 1] if n else x[0] * 0, x[1]]))
+
+
+@triton.jit
+def sums_of_rows(x_ptr, n_ptr, s_ptr, out_ptr, rows):
+    for r in range(rows):
+        s = tl.load(s_ptr + r)
+        total = s * 0.0
+        for c in range(tl.load(n_ptr + r)):
+            total += tl.load(x_ptr + c)
+        more = total + s
+        less = total - s
+        if s > 0.0:
+            tl.store(out_ptr + r, more)
+        else:
+            tl.store(out_ptr + r, less)
+
+
+@case
+def inner_loops_without_an_iteration():
+    x = torch.ones(4)
+    for n, s in (([0, 2], [-1.0, 1.0]), ([0, 0], [-1.0, 1.0]), ([3, 1], [1.0, -1.0])):
+        out, signs = torch.zeros(2), torch.tensor(s)
+        sums_of_rows[(1,)](x, torch.tensor(n), signs, out, 2)
+        check(out, torch.tensor(n) + signs.abs())
+
+
+@triton.jit
+def add_before_decisions(x_ptr, out_ptr, n, a, b):
+    for i in range(n):
+        tl.store(x_ptr + i, tl.load(x_ptr + i) + 1.0)
+    if a > 0.0:
+        half = b * 0.5
+        if b > 0.0:
+            tl.store(out_ptr, half + half)
+
+
+@case
+def loops_that_store_in_some_calls():
+    for n, a, b in ((2, -1.0, 1.0), (0, 1.0, 1.0), (2, 1.0, -1.0), (2, 1.0, 1.0)):
+        x, out = torch.zeros(2), torch.zeros(1)
+        add_before_decisions[(1,)](x, out, n, a, b)
+        check(x, torch.full((2,), float(n > 0)))
+        check(out, torch.tensor([b if a > 0 and b > 0 else 0.0]))
+
+
+@triton.jit
+def count_down(out_ptr, n):
+    total = 0.0
+    for i in range(n):
+        k = i
+        while k > 0:
+            total += 1.0
+            k -= 1
+    tl.store(out_ptr, total)
+
+
+@case
+def bodies_with_many_ways():
+    for n in (3, 40, 3):
+        out = torch.zeros(1)
+        count_down[(1,)](out, n)
+        check(out, torch.tensor([n * (n - 1) / 2]))
+
+
+def made(function):
+    @triton.jit
+    def pointwise(x_ptr, out_ptr, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        tl.store(out_ptr + at, function(tl.load(x_ptr + at)))
+
+    return pointwise
+
+
+@triton.jit
+def negative(x):
+    return -x
+
+
+@triton.jit
+def square(x):
+    return x * x
+
+
+@case
+def equal_functions_that_close_over_others():
+    x = randn(8)
+    for function, wanted in ((negative, -x), (square, x * x), (negative, -x)):
+        kernel = made(function)
+        for _ in range(2):
+            out = torch.empty(8)
+            kernel[(1,)](x, out, BLOCK=8)
+            check(out, wanted)
+
+
+@triton.jit
+def with_own_names(x_ptr, out_ptr, n, _number):
+    _range = 0.0
+    for _loop in range(n):
+        for _body in range(2):
+            _range += tl.load(x_ptr + _loop) * _number + _body
+    tl.store(out_ptr, _range)
+
+
+@case
+def names_like_those_of_the_rewriting():
+    for n in (4, 3):
+        out = torch.zeros(1)
+        with_own_names[(1,)](torch.ones(4), out, n, 2.0)
+        check(out, torch.tensor([5.0 * n]))
+
+
 SOURCE = """import triton
 import triton.language as tl
 
