@@ -62,7 +62,7 @@ class _Line:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """What a line that follows depends on."""
+        """Everything that a later line depends on."""
         return self.made, self.used, self.is_pure, self.decision is None, self.outcome
 
     @property
