@@ -78,15 +78,13 @@ def fails(reference: Reference, run: PerturbedRun, tensors: Tensors, number: int
 def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     """Check in the interpreter a candidate that is right on a GPU: addresses, and programs in reverse order.
 
-    The trial with the most sizes that are not powers of two runs, where masks exclude elements: an unmasked kernel only
-    reads outside of its tensors there; of a model's candidate, the first trial too. A GPU starts with the first
-    programs, so the reverse order shows a race; programs in lockstep would hide it. A candidate that the interpreter
-    cannot run passes.
+    The first trial runs, and that with the most sizes that are not powers of two, where masks exclude elements: an
+    unmasked kernel only reads outside of its tensors there. A GPU starts with the first programs, so the reverse order
+    shows a race; programs in lockstep would hide it. A candidate that the interpreter cannot run passes.
     """
     code, oddest = reference.task.triton_code, uneven(reference.task)
     odd_trial = next((number for number, trial in enumerate(reference.trials) if trial.workload == oddest), 0)
-    chosen = sorted({0, odd_trial}) if reference.task.by_model else [odd_trial]
-    calls = [RunSpec(code, trial, perturbations=("reverse",)) for trial in chosen]
+    calls = [RunSpec(code, trial, perturbations=("reverse",)) for trial in sorted({0, odd_trial})]
     runs, tensors = run_specs(calls, reference, sandbox, settings)
     for number, (call, run) in enumerate(zip(calls, runs, strict=True)):
         if fails(reference, run, tensors, number, call.trial):
