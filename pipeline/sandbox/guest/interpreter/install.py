@@ -28,7 +28,7 @@ from ..compiler import autotune
 from ..lib.faults import Undefined
 from . import interpreted_source, libdevice, reductions, type_cache
 from .batched_builder import Array, Divergent, TooLarge, encode
-from .tape import Retake, recorder
+from .tape import Retake, identity_of, recorder
 
 PASS_ELEMENTS = 1 << 18  # of a block times the programs that run together: keeps the arrays in the cache
 
@@ -120,8 +120,8 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
     programs = np.stack(np.meshgrid(*(np.arange(n, dtype=np.int32) for n in builder.grid_dim), indexing="ij"), -1)
     programs = _ordered(programs.reshape(-1, 3))
     function, before = kernel.rewrite(), builder.memory.snapshot()
-    identity = getattr(function, "identity", function)
-    run = partial(recorder.call, identity, function, tuple(arguments[name] for name in kernel.arg_names))
+    identity = identity_of(function)
+    run = partial(recorder.call, function, tuple(arguments[name] for name in kernel.arg_names))
     with np.errstate(all="ignore"), contextlib.ExitStack() as recording:
         while True:
             try:

@@ -103,11 +103,8 @@ def _combine(combine_fn: Any, dtypes: list[tl.dtype]) -> Combine:
 
     def combine(left: list[Array], right: list[Array]) -> list[Array]:
         parts = zip(left + right, dtypes * 2, strict=True)
-        result = recorder.call(
-            getattr(function, "identity", function),
-            function,
-            tuple(_tensor(TensorHandle(data, dtype), dtype) for data, dtype in parts),
-        )
+        values = tuple(_tensor(TensorHandle(data, dtype), dtype) for data, dtype in parts)
+        result = recorder.call(function, values)
         results = _operands(result)
         return [encode(part.handle.data, dtype) for part, dtype in zip(results, dtypes, strict=True)]
 

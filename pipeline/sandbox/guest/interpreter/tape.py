@@ -330,8 +330,9 @@ class Recorder:
             self._tape.add(decided, [handle], None, decision=value)
         return value
 
-    def call(self, identity: Hashable, function: Callable[..., Any], values: Values) -> Any:
-        """Call a function by its tape, or record it under its `identity`. Raises: Retake."""
+    def call(self, function: Callable[..., Any], values: Values) -> Any:
+        """Call a function by its tape, or record it. Raises: Retake."""
+        identity = identity_of(function)
         if self._retakes[identity] > _MOST_RETAKES:
             return self._record(None, function, values)
         handles: list[Any] = []
@@ -423,6 +424,12 @@ class Recorder:
             return result
         finally:
             self._tape = outer
+
+
+def identity_of(function: Callable[..., Any]) -> Hashable:
+    """Equal for functions that share tapes, see `interpreted_source.rewrite`."""
+    identity: Hashable = getattr(function, "identity", function)
+    return identity
 
 
 class _Same:
