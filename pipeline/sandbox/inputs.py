@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -218,6 +220,8 @@ KINDS = 13  # of rows in the distribution "assorted"
 _ASCENDING = 7  # number of that kind
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
 _BEYOND = 32
+_MOST_TIED = 3  # the largest whole number, which a twelfth of the values are
+_FAR_BELOW = 192  # where exponentials vanish, and a sum of squares cancels; half types hold it
 _MASKED_ROWS = 16
 
 MASKED = "masked"  # the distribution with runs of -inf, and integers that stand for no value
@@ -230,13 +234,16 @@ _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
 
 
 def _over_and_over(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, Array]:
-    """Divide the values into parts: rows, or `kinds` parts if there are fewer rows than kinds.
+    """Divide the values into parts: the largest of images, rows and the like that are half as many as the kinds.
 
-    Returns the number of parts, the part of each value, and the kind of each value's part. Kinds repeat in order; the
-    first one is drawn.
+    Where even rows are fewer, parts are rows, and of a single row as many as kinds. Kinds repeat in order; the first
+    one is drawn.
+
+    Returns: the number of parts, the part of each value, and the kind of each value's part.
     """
     size = math.prod(shape)
-    number = max(size // shape[-1] if shape and size else 0, kinds)
+    numbers = [n for n in accumulate(shape[:-1], operator.mul) if n > 1]
+    number = next((n for n in numbers if 2 * n >= kinds), numbers[-1] if numbers else kinds)
     part = np.arange(size) * number // max(1, size)
     return number, part, (part + int(stream.integers(1, kinds)[0])) % kinds
 
@@ -250,13 +257,13 @@ def _in_columns(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array,
 
 
 def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = _over_and_over) -> Array:
-    """Rows of thirteen kinds in turn; parts of all values where there are few rows.
+    """Rows or images of thirteen kinds in turn; parts of a single row.
 
-    The kinds: equal values; whole numbers; numbers from 0 to 1; numbers of one sign and size; all far below 0; large;
-    tiny; ascending, the last beyond all others; zeros in the first third; zeros in the last third; zeros but for one
-    number; one positive number among negative ones; a number and its negative in turn. The scales of the large, tiny
-    and far kinds are drawn. If `parts` inputs are multiplied with each other, large and far scales are the `parts`-th
-    root of their usual value.
+    The kinds: equal values; whole numbers, many of them the largest; numbers from 0 to 1; numbers of one sign and size;
+    all far below 0; large; tiny; ascending, the last beyond all others; zeros in the first third; zeros in the last
+    third; zeros but for one number; one positive number among negative ones; a number and its negative in turn. The
+    scales of the large, tiny and far kinds are drawn. If `parts` inputs are multiplied with each other, large and far
+    scales are the `parts`-th root of their usual value.
     """
     size = math.prod(shape)
     number, part, kinds = divide(stream, shape, KINDS)
@@ -278,10 +285,10 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
     ascending[first + length - 1] *= _BEYOND
     kinds_of_values = (
         alike[part],
-        np.floor(3 * values),
+        np.minimum(np.floor(3 * values), _MOST_TIED),
         values - np.floor(values),
         (5 + values / 4) * far[part],
-        (values - 64) * far[part],
+        (values - _FAR_BELOW / (1 if parts == 1 else 3)) * far[part],
         values * large[part],
         values / tiny[part],
         ascending,
