@@ -440,6 +440,7 @@ def _task(problem: Problem, mixed: bool) -> Task:
         extern_ops=problem.operators if mixed else (),
         shape_general=len(problem.workloads) > 1,
         by_model=True,
+        given=problem.given,
     )
 
 

@@ -18,10 +18,13 @@ from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import (
     at_numbers,
     crowded,
+    each_as_in,
     exceed_numel,
     free_sizes,
+    in_blocks,
     lengthened,
     non_square,
+    paired,
     set_each,
     unpredictable,
 )
@@ -33,9 +36,10 @@ _AT_CONSTANTS = 2  # calls at sizes that the sources name
 # Modules whose inputs may hold -inf or labels that stand for none: others give NaN, and kernels need not agree.
 _MASKABLE = re.compile(r"softmax|mask|inf\b|ignore_index|attention")
 _PADDABLE = re.compile(r"mask|inf\b")  # those that mention them; a softmax alone may take each row's first as a number
-_ROUNDS = re.compile(r"\.(round|floor|ceil|trunc)\(")
+_ROUNDS = re.compile(r"\.(round|floor|ceil|trunc|frac|fmod|remainder|floor_divide)\(|rounding_mode|%")
 _CONVERTS = re.compile(r"\.(long|int|short|char|byte|to|type)\(")  # to a dtype that may hold no large number
-_FEW = 5  # a size that is not broadcast, nor are its halves, 3 and 2
+_FEW = (5, 6, 7)  # sizes that are not broadcast, nor are their halves
+_ROWS = 16  # at least as many as kinds of rows
 _SHORT = 4  # for sizes other than a long one; the halves of 3 would be 2 and 1, which is broadcast
 # Of the calls at other sizes, in turn: programs in three orders, masked elements as poison and as zeros.
 _CONDITIONS = (("reverse",), ("random",), ("zero_masked",))
@@ -60,12 +64,15 @@ def further_calls(task: Task) -> list[FurtherCall]:
 
     | sizes | values |
     |---|---|
-    | each free size 1, and 5 | normal; all small once; `beyond` if it rounds |
-    | constants of the sources | every kind along columns |
+    | each free size 1, and 5, 6 or 7 | normal; all small once; `beyond` if it rounds |
+    | constants of the sources | every kind along rows |
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
     | all the same power of two | runs of -inf, labels to be ignored; without a mask, every kind along rows |
-    | each free size drawn beyond a thousand | every kind along columns; normal |
+    | each free size drawn beyond a thousand | every kind along columns; every kind along rows |
+    | each free size three times a block | every kind along rows; normal, or with a mask the same runs |
+    | each two free sizes beyond 512 | normal |
+    | each free size as in the file's own call | normal |
     | each free size above 65,536, the others 2 | every kind along rows |
     | more elements than a constant of the sources | normal |
     """
@@ -87,7 +94,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     own, draws = task.workloads, random.Random(task.first_seed)
     shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
     # A size of 1 in place of one that must equal another is broadcast, which a kernel need not support.
-    for number, (few, one) in enumerate(zip(set_each(own, _FEW), set_each(own), strict=True)):
+    for number, (few, one) in enumerate(zip(set_each(own, draws.choice(_FEW)), set_each(own), strict=True)):
         yield FurtherCall(few)
         if not number:
             yield FurtherCall(few, "small")
@@ -96,7 +103,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         yield FurtherCall(one, requires=few)
     constants = SourceConstants(task.triton_code, task.python_code)
     for call in at_numbers(own, constants.sizes, _AT_CONSTANTS, _SHORT, constants.limits):
-        yield FurtherCall(call, "columns")
+        yield FurtherCall(call, "assorted")
     text = f"{task.python_code}\n{task.init_args}"
     masked = PADDED if _PADDABLE.search(text) else MASKED if _MASKABLE.search(text) else "assorted"
     kinds = (("normal", "assorted"), ("columns",), (masked,))
@@ -105,11 +112,20 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         for distribution in distributions:
             plain = FurtherCall(call, distribution)
             yield FurtherCall(image, distribution, otherwise=plain) if image else plain
-    few_rows, more_rows = (lengthened(own, shares[0], most) for most in (_SHORT, None))
+    few_rows = lengthened(own, shares[0], _SHORT)
+    more_rows = lengthened(own, shares[-1], others=_ROWS)
     for size, call in few_rows.items():
         other = FurtherCall(more_rows[size], "columns") if size in more_rows else None
         yield FurtherCall(call, "columns", otherwise=other)
-        yield FurtherCall(more_rows.get(size, call))
+        yield FurtherCall(more_rows.get(size, call), "assorted")
+    for call in in_blocks(own, _ROWS):
+        yield FurtherCall(call, "assorted")
+    for call in in_blocks(own, _SHORT):
+        yield FurtherCall(call, "normal" if masked == "assorted" else masked)
+    for call in paired(own, shares[0], _SHORT):
+        yield FurtherCall(call)
+    for call in each_as_in(own, task.given, _SHORT) if task.given else ():
+        yield FurtherCall(call)
     for call in crowded(own):
         yield FurtherCall(call, "assorted")
     for call in exceed_numel(own, (*constants.sizes, *extents(task.triton_code)), _AT_CONSTANTS):

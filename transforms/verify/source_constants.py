@@ -18,6 +18,7 @@ from kernelquarry.pipeline.schema.parse_python import parse
 _LIMITING = frozenset("clamp max maximum min minimum range".split())  # functions that compare their arguments
 _DECIDING = frozenset("ge gt hardshrink le lt threshold".split())  # functions that jump at an argument
 _MIN_INTEGER = 8  # other draws cover smaller integers, and other calls cover smaller sizes
+_LEAST_BLOCK = 128  # of a kernel that combines what all programs of another one gave
 _LARGEST, _SMALLEST = 1e12, 1e-12  # values beyond overflow in honest formulas, or are guards against overflow
 _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -69,13 +70,19 @@ class SourceConstants:
 
 
 def extents(code: str) -> tuple[int, ...]:
-    """Numbers of elements that loops and grids of a fixed length may cover, the largest first: their products with an
-    integer of the source, such as a block."""
+    """Numbers of elements that fixed loops, grids, or a second kernel's block may cover, the largest first.
+
+    They are products of a length with an integer of the source, such as a block; of several kernels, each integer is a
+    length, too.
+    """
     numbers = integers(code)
     nodes = list(ast.walk(parse(code))) if numbers else []
     loops = {*_fixed(call.args[-1] for call in nodes if isinstance(call, ast.Call) and _is_range(call))}
     grids = {*_fixed(node.slice for node in nodes if isinstance(node, ast.Subscript))}
     counts = loops | grids | {loop * grid for loop in loops for grid in grids}
+    launches = [node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)]
+    if len({ast.unparse(launch.value) for launch in launches}) > 1:
+        counts |= {n for n in numbers if n >= _LEAST_BLOCK}
     return tuple(sorted({count * n for count in counts for n in numbers}, reverse=True))
 
 

@@ -97,6 +97,7 @@ class Task:
     guards: tuple[str, ...] = ()
     training: bool = False  # a backward follows each call
     dtype: str = "float32"  # both modules are cast to it if it is a half dtype, and inputs are drawn in it
+    given: Workload | None = None  # the file's own call, if it is too large for a workload
 
     @property
     def is_half(self) -> bool:

@@ -9,6 +9,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, islice
 
 from kernelquarry.pipeline.schema.records import Workload
 
@@ -19,6 +20,9 @@ _LONG = 1031  # a prime above 1024, the largest block of most kernels
 _IMAGE = 4  # number of axes of a batch of images
 _MOST_DRAWN = 1 << 16  # elements of all tensors of a call at drawn sizes
 _LONGEST = 1 << 14
+_POWERS = range(12, 5, -1)  # of 2: blocks from 4,096 down to 64
+_BEYOND = 521, 577  # two sizes beyond eight blocks of 64
+_PAIRS = 3
 _MOST_LONG = 1 << 19  # elements of all tensors of a call at a long size, where the other sizes are not free
 _PROGRAMS = (1 << 16) + 1  # more than a cap on programs, and than a grid's second and third axis have
 _MOST_PROGRAMS = 9 << 15  # elements of all tensors of a call with so many programs
@@ -88,16 +92,18 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
     return [call for call in calls if count_elements(call) <= _MOST]
 
 
-def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | None = None) -> dict[Size, Workload]:
+def lengthened(
+    workloads: Sequence[Workload], share: float = 0.0, most: int | None = None, others: int | None = None
+) -> dict[Size, Workload]:
     """For each free size, a call in which it is over a thousand, or several times as large as in the workloads.
 
-    The other sizes have their smallest value above 1, capped by `most`.
+    The other sizes are `others`, or have their smallest value above 1, capped by `most`.
 
     Args:
         share: 0 gives `_LONG`, 1 the largest size that fits, or `_LONGEST`; values between interpolate geometrically.
     """
     free, calls = free_sizes(workloads), dict[Size, Workload]()
-    setting = {size: min(n, most or n) for size, n in _least(free).items()}
+    setting = {size: others or min(n, most or n) for size, n in _least(free).items()}
     for size in free:
         if max(size) < _LONG and _fits(workloads, setting | {size: _LONG}):
             lengths = range(_LONG, _LONGEST)
@@ -106,9 +112,47 @@ def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | No
             continue
         longest, axes = _longest(workloads, setting, size), _axes_of(workloads, size)
         if 2 * max(size) ** axes < longest**axes:  # a kernel may take all axes of an image as one
-            least = _LONG if longest > _LONG else longest * 9 // 10
-            calls[size] = resized(workloads, setting | {size: _between(least, longest, share)})
+            shortest = _LONG if longest > _LONG else longest * 9 // 10
+            calls[size] = resized(workloads, setting | {size: _between(shortest, longest, share)})
     return calls
+
+
+def in_blocks(workloads: Sequence[Workload], others: int) -> list[Workload]:
+    """For each free size, a call in which it is three times a power of two: several times any usual block.
+
+    The power is the largest up to 4,096 that fits if the other sizes are `others`, without those for which none fits.
+    """
+    free, calls = free_sizes(workloads), list[Workload]()
+    for size in free:
+        tried = (resized(workloads, dict.fromkeys(free, others) | {size: 3 << power}) for power in _POWERS)
+        calls += islice((call for call in tried if count_elements(call) <= _MOST_DRAWN), 1)
+    return calls
+
+
+def paired(workloads: Sequence[Workload], share: float, few: int) -> list[Workload]:
+    """For each of the first pairs of free sizes, a call in which both exceed a block, without those too large.
+
+    A kernel that confuses their strides, or packs their numbers of blocks, is wrong there alone. The others have their
+    smallest value above 1, capped by `few`. `share` interpolates between two sizes.
+    """
+    free = free_sizes(workloads)
+    setting = {size: min(n, few) for size, n in _least(free).items()}
+    one, other = (_between(*_BEYOND, part) for part in (share, 1 - share))
+    pairs = list(combinations(free, 2))[:_PAIRS]
+    calls = [resized(workloads, setting | {first: one, second: other}) for first, second in pairs]
+    return [call for call in calls if count_elements(call) <= _MOST_LONG]
+
+
+def each_as_in(workloads: Sequence[Workload], call: Workload, few: int) -> list[Workload]:
+    """For each free size, a call in which it is as in `call`, without those too large.
+
+    The others have their smallest value above 1, capped by `few`.
+    """
+    free, sizes = free_sizes(workloads), axis_sizes(workloads)
+    setting = {size: min(n, few) for size, n in _least(free).items()}
+    own = {size: call.tensors[tensor].shape[axis] for (tensor, axis), size in sizes.items() if size in free}
+    calls = [resized(workloads, setting | {size: n}) for size, n in own.items() if n not in size]
+    return [each for each in calls if count_elements(each) <= _MOST_LONG]
 
 
 def _axes_of(workloads: Sequence[Workload], size: Size) -> int:
@@ -160,7 +204,7 @@ def unpredictable(workloads: Sequence[Workload], shares: Sequence[float]) -> lis
         for size, n in zip(free, sizes, strict=True):
             setting = setting | {size: n} if _fits(workloads, setting | {size: n}) else setting
         settings.append(setting)
-    alike = (dict.fromkeys(free, n) for n in (512, 256, 128, 64))
+    alike = (dict.fromkeys(free, n) for n in (128, 64))
     settings += [setting for setting in alike if len(free) > 1 and _fits(workloads, setting)][:1]
     return [resized(workloads, setting) for setting in settings] if free else []
 
@@ -196,7 +240,9 @@ def at_numbers(
 
 
 def exceed_numel(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> list[Workload]:
-    """Calls in which the first tensor with a free size has slightly more elements than a number, at most `most` calls.
+    """Calls in which the first tensor with a free size has a quarter more elements than a number, at most `most` calls.
+
+    With hardly more, what is left out of a mean would be within its tolerance.
 
     Only `numbers` that are too large for the other functions here are used. The tensor's first free size is changed.
     """
@@ -210,7 +256,7 @@ def exceed_numel(workloads: Sequence[Workload], numbers: Sequence[int], most: in
     def numel(n: int) -> int:
         return math.prod(resized(workloads, setting | {long: n}).tensors[tensor].shape)
 
-    lengths = [1 + bisect_right(range(n), n, key=numel) for n in numbers if _MOST_DRAWN < n < _WIDE]
+    lengths = [1 + bisect_right(range(n), 5 * n // 4, key=numel) for n in numbers if _MOST_DRAWN < n < _WIDE]
     calls = [resized(workloads, setting | {long: n}) for n in lengths]
     return [call for call in calls if count_elements(call) <= _WIDE][:most]
 

@@ -31,13 +31,24 @@ def shape(call: FurtherCall) -> tuple[int, ...]:
 
 def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
     calls = [call for call in further_calls(TASK) if call.resized]
-    long = [call for call in calls if max(shape(call)) > 1024]
-    assert {axis for call in long for axis in (0, 1) if shape(call)[axis] > 65_536} == {0, 1}
-    assert {axis for call in long for axis in (0, 1) if 1024 < shape(call)[axis] <= 1 << 14} == {0, 1}
     for axis in (0, 1):
-        assert {call.distribution for call in long if shape(call)[axis] > 1024} == {"columns", "assorted", "normal"}
+        long = [call for call in calls if shape(call)[axis] > 1024]
+        assert {call.distribution for call in long} == {"columns", "assorted", MASKED}
+        of_kinds = [shape(call) for call in long if call.distribution == "assorted"]
+        lengths = {sizes[axis] for sizes in of_kinds if sizes[1 - axis] >= 13}
+        assert any(n % 2 for n in lengths) or max(lengths) > 1031
+        assert 3 * 1024 in lengths, "three blocks of any usual size"
+        assert any(sizes[axis] > 65_536 for sizes in of_kinds)
+    assert any(min(shape(call)) > 512 for call in calls)
+    plain = [call for call in further_calls(replace(TASK, python_code="x + 1")) if max(shape(call)) == 3 * 4096]
+    assert {call.distribution for call in plain} == {"normal"}
     assert {"normal", "small", "columns", "assorted", MASKED} == {call.distribution for call in calls}
     assert all(call.distribution in DISTRIBUTIONS for call in calls)
+
+
+def test_each_size_of_the_files_own_call_is_tried_with_few_others() -> None:
+    shapes = {shape(call) for call in further_calls(replace(TASK, given=workload((60_000, 8192))))}
+    assert {(60_000, 4), (4, 8192)} <= shapes
 
 
 def test_an_axis_next_to_fixed_ones_is_long_too() -> None:
@@ -79,15 +90,22 @@ def test_masks_are_for_modules_that_name_one() -> None:
 def test_numbers_beyond_int32_are_for_modules_that_round() -> None:
     drawn = [
         "beyond" in {call.distribution for call in further_calls(replace(TASK, python_code=text))}
-        for text in ("torch.floor(x)", "x", "torch.floor(x).long()", "torch.remainder(x, 3.0)")
+        for text in ("torch.floor(x)", "torch.remainder(x, 3.0)", "x % 1.0", "x", "torch.floor(x).long()")
     ]
-    assert drawn == [True, False, False, False]
+    assert drawn == [True, True, True, False, False]
 
 
 def test_calls_exceed_what_loops_and_grids_of_a_fixed_length_cover() -> None:
     persistent = replace(TASK, triton_code="for k in range(8):\n    kernel[(132,)](x, BLOCK=1024)")
     counts = {count_elements(call.workload) for call in further_calls(persistent)}
-    assert any(0 < count - 8 * 132 * 1024 < 100 for count in counts)
+    assert any(0 < count - 5 * 8 * 132 * 1024 // 4 < 100 for count in counts)
+
+
+def test_calls_exceed_what_one_block_of_a_second_kernel_combines() -> None:
+    one = replace(TASK, triton_code="partial[(n,)](x, part, BLOCK=1024)")
+    two = replace(one, triton_code=f"{one.triton_code}\nfinish[(1,)](part, out, BLOCK=512)")
+    largest = [max(count_elements(call.workload) for call in further_calls(task)) for task in (one, two)]
+    assert largest[0] < 1024 * 512 < 1024 * 1024 < largest[1]
 
 
 def test_a_size_with_which_a_kernel_compares_is_exceeded_next_to_a_fixed_one() -> None:

@@ -5,13 +5,16 @@ from kernelquarry.transforms.workloads.resize import (
     at_numbers,
     count_elements,
     crowded,
+    each_as_in,
     enlarged,
     exceed_numel,
     free_sizes,
+    in_blocks,
     large,
     lengthened,
     multiplied,
     non_square,
+    paired,
     resized,
     rounded,
     set_each,
@@ -98,6 +101,34 @@ def test_lengthened_interpolates_by_share():
     assert 1031 < longer(two, 0.5)[0].tensors[0].shape[0] < 0.6 * rows
 
 
+def test_lengthened_sets_the_others():
+    assert list(lengthened([of_shapes((70, 5)), of_shapes((90, 7))], 0.0, others=16).values()) == [
+        of_shapes((16, 1031)), of_shapes((1031, 16))
+    ]  # fmt: skip
+
+
+def test_in_blocks_is_three_times_the_largest_power_that_fits():
+    assert in_blocks([of_shapes((70, 5)), of_shapes((90, 7))], 16) == [of_shapes((16, 3072)), of_shapes((3072, 16))]
+    assert in_blocks([of_shapes((2, 64, 5)), of_shapes((3, 64, 7))], 4) == [
+        of_shapes((192, 64, 4)), of_shapes((4, 64, 192))
+    ]  # fmt: skip
+    assert in_blocks([of_shapes((2, 1 << 16)), of_shapes((3, 1 << 16))], 4) == []
+
+
+def test_paired_sizes_exceed_blocks_together():
+    (call,) = paired([of_shapes((70, 5)), of_shapes((90, 7))], 0.0, 4)
+    assert sorted(call.tensors[0].shape) == [521, 577]
+    three = paired([of_shapes((2, 3, 5)), of_shapes((4, 6, 7))], 0.5, 4)
+    assert len(three) == 0, "each has four times as many elements as fit"
+    assert paired([of_shapes((2, 64)), of_shapes((3, 64))], 0.5, 4) == []
+
+
+def test_each_as_in_a_call_changes_one_size_a_call():
+    two = [of_shapes((70, 5)), of_shapes((90, 7))]
+    assert each_as_in(two, of_shapes((4096, 8192)), 4) == [of_shapes((4096, 4)), of_shapes((4, 8192))]
+    assert each_as_in(two, of_shapes((70, 1 << 20)), 4) == [], "one is a workload's, and one is too large"
+
+
 def test_crowded_sizes_need_more_programs_than_a_cap_allows():
     (rows, two), (other, columns) = (
         call.tensors[0].shape for call in crowded([of_shapes((4, 16)), of_shapes((3, 17))])
@@ -120,18 +151,18 @@ def test_unpredictable_sizes():
     assert unpredictable(WORKLOADS[:1], ()) == []
 
 
-def test_exceed_numel_has_slightly_more_elements_than_a_number():
-    assert exceed_numel(WORKLOADS, [1 << 20, 1 << 16, 8], 2) == [of_shapes((26216, 8, 5), (26216, 5))]
+def test_exceed_numel_has_a_quarter_more_elements_than_a_number():
+    assert exceed_numel(WORKLOADS, [1 << 20, 1 << 16, 8], 2) == [of_shapes((32770, 8, 5), (32770, 5))]
     assert exceed_numel(WORKLOADS, [1 << 40, 1 << 100], 2) == [] == exceed_numel(WORKLOADS[:1], [1 << 20], 2)
     fixed_first = [of_shapes((4,), (3, 5)), of_shapes((4,), (2, 5))]
     assert exceed_numel(fixed_first, [1 << 20, 1 << 21, 1 << 22], 2) == [
-        of_shapes((4,), (n // 5 + 2, 5)) for n in (1 << 20, 1 << 21)
+        of_shapes((4,), (n // 4 + 2, 5)) for n in (1 << 20, 1 << 21)
     ]
 
 
 def test_exceed_numel_counts_axes_that_are_equal():
     squares = [of_shapes((4, 4)), of_shapes((5, 5))]
-    assert exceed_numel(squares, [1 << 20], 2) == [of_shapes((1026, 1026))]
+    assert exceed_numel(squares, [1 << 20], 2) == [of_shapes((1146, 1146))]
 
 
 def test_square_sets_all_free_sizes_equal():
