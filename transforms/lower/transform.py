@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
+from typing import Any
 
 import apache_beam as beam
 
@@ -20,12 +21,13 @@ class LowerModules(ApplyToEach):
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
-        return {"constructor_sizes": canonical(context.settings.lower.constructor_sizes)}
+        return {name: canonical(value) for name, value in asdict(context.settings.lower).items()}
 
     def expand(self, records: beam.PCollection) -> beam.PCollection:
-        if not self._context.settings.lower.constructor_sizes:
+        chosen: dict[str, Any] = {name: on for name, on in asdict(self._context.settings.lower).items() if on}
+        if not chosen:
             return super().expand(records)
-        work = replace(self.work, function=partial(lower, constructor_sizes=True))
+        work = replace(self.work, function=partial(lower, **chosen))
         # Other sources have another folder: a key of the store does not cover settings.
-        context = replace(self._context, store=self._context.store / "constructor-sizes")
+        context = replace(self._context, store=self._context.store / "-".join(chosen).replace("_", "-"))
         return records | apply_work(work, context) | "Tag" >> beam.Map(lambda outcome: ("lower", outcome))

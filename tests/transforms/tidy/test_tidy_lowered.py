@@ -160,3 +160,19 @@ def test_every_reason_of_the_stage_is_tested() -> None:
         Reason.CONSTRUCTOR_NEEDS_IMPORT,
         Reason.NOTHING_TO_TUNE,  # with the variants
     }
+
+
+@pytest.mark.parametrize("axes", [False, True])
+def test_axes_of_programs_take_the_place_of_quotients(axes: bool, sandbox: Sandbox) -> None:
+    code = source("x * self.scale[None, :, None] + 1.0", "self.scale = nn.Parameter(torch.rand(8))")
+    calls = Call({"x": (3, 8, 50)}), Call({"x": (5, 8, 33)})
+    outcome = lower(probed(code, *calls), sandbox, axes=axes)
+    assert isinstance(outcome, Kept), outcome
+    candidate = tidy(outcome.record)
+    assert isinstance(candidate, Kept), candidate
+    text = candidate.record.triton_code
+    assert ("//" in text) == ("offset" in text) == (not axes)
+    if axes:
+        assert "plane = tl.program_id(0)\n" in text and "[(batch, triton.cdiv(" in text
+        assert "tl.load(scale_ptr + row, mask=row_mask)" in text
+    assert isinstance(verify(candidate.record, sandbox, INTERPRETED), Kept)

@@ -64,7 +64,7 @@ def choose_launch(kernel: RawKernel, axes: Sequence[Axis], words: Vocabulary, is
     single = {axis.prefix for axis in axes if axis.block == 1 and not axis.is_reduced}
     names = {prefix: words[prefix][1] for prefix in wanted if prefix not in single}
     blocks = {names[prefix]: wanted[prefix] for prefix in names}
-    return Launch(blocks, names, _programs(axes), _warps(blocks, names, is_matmul))
+    return Launch(blocks, names, _programs(axes, wanted), _warps(blocks, names, is_matmul))
 
 
 def _warps(blocks: Mapping[str, int], names: Mapping[str, str], is_matmul: bool) -> int:
@@ -92,10 +92,14 @@ def _divisor(axis: Axis) -> int:
     return axis.size & -axis.size if axis.size is not None else _COLUMNS
 
 
-def _programs(axes: Sequence[Axis]) -> tuple[str, ...]:
-    """Axes of the grid, innermost first; run-time sizes come first, as only that dimension may exceed 65535."""
+def _programs(axes: Sequence[Axis], blocks: Mapping[str, int]) -> tuple[str, ...]:
+    """Axes of the grid, innermost first; run-time sizes come first, as only that dimension may exceed 65535.
+
+    Of these, planes come first, as each is a block. A matmul's batches are no blocks, and come last.
+    """
     programs = [axis for axis in reversed(axes) if not axis.is_reduced]
-    return tuple(axis.prefix for axis in sorted(programs, key=lambda axis: axis.size is not None))
+    order = sorted(programs, key=lambda axis: (axis.size is not None, blocks.get(axis.prefix) != 1))
+    return tuple(axis.prefix for axis in order)
 
 
 def tuned_launches(kernel: RawKernel, axes: Sequence[Axis], launch: Launch, is_matmul: bool) -> tuple[Launch, ...]:

@@ -49,7 +49,7 @@ class Kernel:
 
 # Names of the axes of a kernel and of the block sizes along them.
 _POINTWISE = {"x": ("offset", "BLOCK")}
-_GRID = {"z": ("plane", "BLOCK_PLANES"), "y": ("row", "BLOCK_ROWS"), "x": ("col", "BLOCK_COLS")}
+_GRID = {"z": ("plane", ""), "y": ("row", "BLOCK_ROWS"), "x": ("col", "BLOCK_COLS")}
 _REDUCTION = {
     "z": ("plane", "BLOCK_PLANES"), "y": ("group", "BLOCK_GROUPS"), "x": ("row", "BLOCK_ROWS"),
     "r0_": ("col", "BLOCK_COLS"),

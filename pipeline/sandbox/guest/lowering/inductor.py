@@ -14,6 +14,7 @@ from torch._guards import TracingContext, tracing
 from torch._inductor import compile_fx, config, lowering
 from torch._inductor.choices import InductorChoices
 from torch._inductor.codegen import common
+from torch._inductor.codegen.block_analysis import BlockPatternMatcher
 from torch._inductor.codegen.simd import SIMDScheduling
 from torch._inductor.codegen.triton import TritonKernelOverrides, TritonOverrides, TritonScheduling
 from torch._inductor.debug import DebugContext
@@ -62,6 +63,14 @@ OPTIONS: dict[str, Any] = {
     "fx_graph_remote_cache": False,
 }
 
+
+# A grid with as many axes as elementwise kernels need, and the same kernels: no axis keeps operators apart.
+AXES: dict[str, Any] = {
+    "triton.prefer_nd_tiling": True,
+    "triton.max_tiles": 3,
+    "triton.tiling_prevents_pointwise_fusion": False,
+    "triton.tiling_prevents_reduction_fusion": False,
+}
 
 _EXTERN = re.compile(r"= torch\.ops\.aten\.(\w+)|^\s+extern_kernels\.(\w+)", re.MULTILINE)
 _PATHS = re.compile(r"^# kernel path: .*\n", re.MULTILINE)  # in the scratch folder of this guest
@@ -151,6 +160,8 @@ def generate(
         sources_of_values() as values,
         # Variance in two passes: as exact as Welford's update, and more readable.
         mock.patch.object(lowering, "use_two_step_variance", lambda *args, **kwargs: True),
+        # Axes are those of the loops: to match them in addresses takes sympy several times as long as all else.
+        mock.patch.object(BlockPatternMatcher, "match_mod_div_block_expr", lambda *args: None),
         # A proof for symbolic sizes takes a quarter of the time; workloads have no tensors of 2**31 elements.
         mock.patch.object(SIMDScheduling, "can_use_32bit_indexing", lambda *args: True),
         # libdevice, where Inductor copies nvcc's assembly.

@@ -112,6 +112,12 @@ def _source(node: Node) -> str:
     return f"{expression}, {operator._overloadpacket}" if isinstance(operator, OpOverload) else expression
 
 
+def _made_for(interpreter: Any) -> Node | None:
+    """The operator that the node which the interpreter runs is a part of."""
+    node = getattr(interpreter, "current_node", None)
+    return node.meta.get("made_for") if node is not None else None
+
+
 @contextlib.contextmanager
 def sources_of_values() -> Iterator[dict[str, dict[str, list[str]]]]:
     """Record the sources of values while code is generated: kernel -> source -> names of values in the kernel.
@@ -144,13 +150,12 @@ def sources_of_values() -> Iterator[dict[str, dict[str, list[str]]]]:
 
     def captured(self: Any, *args: Any, **kwargs: Any) -> Node:
         node = create_node(self, *args, **kwargs)
-        node.meta["made_for"] = current
+        node.meta["made_for"] = current or _made_for(V.interpreter)  # a body may be captured again
         return node
 
     def named(self: Any, *args: Any, **kwargs: Any) -> Any:
         value = create_value(self, *args, **kwargs)
-        made_for = getattr(V.interpreter, "current_node", None) and V.interpreter.current_node.meta.get("made_for")
-        if made_for is not None:
+        if (made_for := _made_for(V.interpreter)) is not None:
             vars(self).setdefault("values", {}).setdefault(_source(made_for), []).append(value.name)
         return value
 
