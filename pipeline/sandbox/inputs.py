@@ -234,16 +234,25 @@ _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
 
 
 def _over_and_over(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, Array]:
-    """Divide the values into parts: the largest of images, rows and the like that are half as many as the kinds.
+    """Divide the values into parts: rows, or `kinds` parts if there are fewer rows than kinds.
 
-    Where even rows are fewer, parts are rows, and of a single row as many as kinds. Kinds repeat in order; the first
-    one is drawn.
+    Kinds repeat in order; the first one is drawn.
 
     Returns: the number of parts, the part of each value, and the kind of each value's part.
     """
     size = math.prod(shape)
+    return _in_parts(stream, size, max(size // shape[-1] if shape and size else 0, kinds), kinds)
+
+
+def _in_images(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, Array]:
+    """Divide the values as `_over_and_over` does, but into the largest of images, rows and the like that are half as
+    many as the kinds. Where even rows are fewer, parts are rows, and of a single row as many as kinds."""
     numbers = [n for n in accumulate(shape[:-1], operator.mul) if n > 1]
     number = next((n for n in numbers if 2 * n >= kinds), numbers[-1] if numbers else kinds)
+    return _in_parts(stream, math.prod(shape), number, kinds)
+
+
+def _in_parts(stream: _Stream, size: int, number: int, kinds: int) -> tuple[int, Array, Array]:
     part = np.arange(size) * number // max(1, size)
     return number, part, (part + int(stream.integers(1, kinds)[0])) % kinds
 
@@ -256,7 +265,7 @@ def _in_columns(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array,
     return kinds, part, (part + int(stream.integers(1, kinds)[0])) % kinds
 
 
-def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = _over_and_over) -> Array:
+def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = _in_images) -> Array:
     """Rows or images of thirteen kinds in turn; parts of a single row.
 
     The kinds: equal values; whole numbers, many of them the largest; numbers from 0 to 1; numbers of one sign and size;

@@ -29,7 +29,6 @@ import numpy as np
 import triton.language as tl
 from triton._C.libtriton import interpreter as native
 from triton._C.libtriton import ir
-from triton.backends.nvidia.compiler import min_dot_size
 from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions, TensorHandle
 from triton.runtime.interpreter import _get_np_dtype as find_np_dtype
 
@@ -173,7 +172,6 @@ class BatchedBuilder(InterpreterBuilder):
     def __init__(self) -> None:
         super().__init__()
         self.options = InterpreterOptions(sanitize_overflow=False)
-        self.codegen_fns["min_dot_size"] = min_dot_size(None)
         self.memory = Memory()
         self.programs: Array = np.zeros((1, 3), dtype=np.int32)  # coordinates of the programs of this pass
         self.most = 0  # elements of a block, for one program; 0: no limit
