@@ -223,6 +223,7 @@ _BEYOND = 32
 _MOST_TIED = 3  # the largest whole number, which a twelfth of the values are
 _FAR_BELOW = 192  # where exponentials vanish, and a sum of squares cancels; half types hold it
 _MASKED_ROWS = 16
+_LEVEL = 8  # the root of scales that are hardly any
 
 MASKED = "masked"  # the distribution with runs of -inf, and integers that stand for no value
 PADDED = "padded"  # the same; some runs begin their rows
@@ -297,7 +298,7 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
         np.minimum(np.floor(3 * values), _MOST_TIED),
         values - np.floor(values),
         (5 + values / 4) * far[part],
-        (values - _FAR_BELOW / (1 if parts == 1 else 3)) * far[part],
+        (values - _FAR_BELOW / (3 if parts == 2 else 1)) * far[part],
         values * large[part],
         values / tiny[part],
         ascending,
@@ -313,6 +314,11 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
 def _columns(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
     """The kinds of `assorted` along the last axis: each row has all of them, and each column has one."""
     return _assorted(stream, shape, parts, _in_columns)
+
+
+def _level(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
+    """The kinds of `assorted`, of one order of magnitude but for tiny ones, so that none hides the error of another."""
+    return _assorted(stream, shape, _LEVEL)
 
 
 def _masked(stream: _Stream, shape: _Shape, padded: bool = False) -> Array:
@@ -393,13 +399,18 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "sparse": _sparse,
     "assorted": _assorted,
     "columns": _columns,
+    "level": _level,
     MASKED: _masked,
     PADDED: _left_padded,
     "special": _special,
 }
 
 
-KINDS_OF_VALUES: Mapping[str, Callable[[_Stream, _Shape, int], Array]] = {"assorted": _assorted, "columns": _columns}
+KINDS_OF_VALUES: Mapping[str, Callable[[_Stream, _Shape, int], Array]] = {
+    "assorted": _assorted,
+    "columns": _columns,
+    "level": _level,
+}
 
 
 def _draw_input(

@@ -69,7 +69,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
     | all the same power of two | runs of -inf, labels to be ignored; without a mask, every kind along rows |
-    | each free size drawn beyond a thousand | every kind along columns; every kind along rows |
+    | each free size drawn beyond a thousand | every kind along columns; every kind along rows, of like size |
     | each free size three times a block | every kind along rows; normal, or with a mask the same runs |
     | each two free sizes beyond 512 | normal |
     | each free size as in the file's own call | normal |
@@ -117,7 +117,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     for size, call in few_rows.items():
         other = FurtherCall(more_rows[size], "columns") if size in more_rows else None
         yield FurtherCall(call, "columns", otherwise=other)
-        yield FurtherCall(more_rows.get(size, call), "assorted")
+        yield FurtherCall(more_rows.get(size, call), "level")
     for call in in_blocks(own, _ROWS):
         yield FurtherCall(call, "assorted")
     for call in in_blocks(own, _SHORT):

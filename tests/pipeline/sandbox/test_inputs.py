@@ -44,6 +44,7 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "sparse": "755307e135869fc6",
         "assorted": "1ad11a261259ae50",
         "columns": "6f113f60497cf053",
+        "level": "673d58e434deecb9",
         "masked": "a4638915f06f2817",
         "padded": "1ef2bbe88a4039d3",
         "special": "842d3b4ccddae91b",
@@ -188,6 +189,13 @@ def test_assorted_inputs_that_may_be_multiplied_share_their_range() -> None:
     )
     assert alone[0].abs().max() > 1 << 18
     assert all(1 << 12 < x.abs().max() < 1 << 14 for x in several[0])
+
+
+def test_level_rows_are_of_the_same_kinds_and_of_one_order_of_magnitude() -> None:
+    (x,) = draw_inputs(workload(floats(26, 100)), "level", 0)
+    sizes = x.abs().max(-1).values
+    assert sizes.max() < 1000 and (sizes > 0.1).sum() == 24, "but for two tiny rows"
+    assert set.union(*map(kinds_of, x)) == KINDS.keys() - {"large"}
 
 
 def test_assorted_values_are_finite_in_half() -> None:

@@ -33,8 +33,8 @@ def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
     calls = [call for call in further_calls(TASK) if call.resized]
     for axis in (0, 1):
         long = [call for call in calls if shape(call)[axis] > 1024]
-        assert {call.distribution for call in long} == {"columns", "assorted", MASKED}
-        of_kinds = [shape(call) for call in long if call.distribution == "assorted"]
+        assert {call.distribution for call in long} == {"columns", "assorted", "level", MASKED}
+        of_kinds = [shape(call) for call in long if call.distribution in ("assorted", "level")]
         lengths = {sizes[axis] for sizes in of_kinds if sizes[1 - axis] >= 13}
         assert any(n % 2 for n in lengths) or max(lengths) > 1031
         assert 3 * 1024 in lengths, "three blocks of any usual size"
@@ -42,7 +42,7 @@ def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
     assert any(min(shape(call)) > 512 for call in calls)
     plain = [call for call in further_calls(replace(TASK, python_code="x + 1")) if max(shape(call)) == 3 * 4096]
     assert {call.distribution for call in plain} == {"normal"}
-    assert {"normal", "small", "columns", "assorted", MASKED} == {call.distribution for call in calls}
+    assert {"normal", "small", "columns", "assorted", "level", MASKED} == {call.distribution for call in calls}
     assert all(call.distribution in DISTRIBUTIONS for call in calls)
 
 
