@@ -223,7 +223,7 @@ _BEYOND = 32
 _MOST_TIED = 3  # the largest whole number, which a twelfth of the values are
 _FAR_BELOW = 192  # where exponentials vanish, and a sum of squares cancels; half types hold it
 _MASKED_ROWS = 16
-_LEVEL = 8  # the root of scales that are hardly any
+_LEVEL = 8  # the root that is taken of large and far scales, which leaves factors below 6
 
 MASKED = "masked"  # the distribution with runs of -inf, and integers that stand for no value
 PADDED = "padded"  # the same; some runs begin their rows
@@ -246,8 +246,10 @@ def _over_and_over(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Arr
 
 
 def _in_images(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, Array]:
-    """Divide the values as `_over_and_over` does, but into the largest of images, rows and the like that are half as
-    many as the kinds. Where even rows are fewer, parts are rows, and of a single row as many as kinds."""
+    """Divide the values into images, volumes or rows: the largest of which there are half as many as kinds.
+
+    Where even rows are fewer, parts are rows; a single row has as many parts as kinds. Otherwise as `_over_and_over`.
+    """
     numbers = [n for n in accumulate(shape[:-1], operator.mul) if n > 1]
     number = next((n for n in numbers if 2 * n >= kinds), numbers[-1] if numbers else kinds)
     return _in_parts(stream, math.prod(shape), number, kinds)
@@ -273,7 +275,7 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
     all far below 0; large; tiny; ascending, the last beyond all others; zeros in the first third; zeros in the last
     third; zeros but for one number; one positive number among negative ones; a number and its negative in turn. The
     scales of the large, tiny and far kinds are drawn. If `parts` inputs are multiplied with each other, large and far
-    scales are the `parts`-th root of their usual value.
+    scales are the `parts`-th root of their usual value, and of two inputs the values far below 0 a third.
     """
     size = math.prod(shape)
     number, part, kinds = divide(stream, shape, KINDS)

@@ -150,7 +150,11 @@ def each_as_in(workloads: Sequence[Workload], call: Workload, few: int) -> list[
     """
     free, sizes = free_sizes(workloads), axis_sizes(workloads)
     setting = {size: min(n, few) for size, n in _least(free).items()}
-    own = {size: call.tensors[tensor].shape[axis] for (tensor, axis), size in sizes.items() if size in free}
+    own = {
+        size: call.tensors[tensor].shape[axis]
+        for (tensor, axis), size in sizes.items()
+        if size in free and tensor < len(call.tensors) and axis < len(call.tensors[tensor].shape)
+    }
     calls = [resized(workloads, setting | {size: n}) for size, n in own.items() if n not in size]
     return [each for each in calls if count_elements(each) <= _MOST_LONG]
 

@@ -127,6 +127,7 @@ def test_each_as_in_a_call_changes_one_size_a_call():
     two = [of_shapes((70, 5)), of_shapes((90, 7))]
     assert each_as_in(two, of_shapes((4096, 8192)), 4) == [of_shapes((4096, 4)), of_shapes((4, 8192))]
     assert each_as_in(two, of_shapes((70, 1 << 20)), 4) == [], "one is a workload's, and one is too large"
+    assert each_as_in(two, of_shapes((4096,)), 4) == [of_shapes((4096, 4))], "a call with fewer axes"
 
 
 def test_crowded_sizes_need_more_programs_than_a_cap_allows():
