@@ -69,8 +69,8 @@ def further_calls(task: Task) -> list[FurtherCall]:
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
     | all the same power of two | runs of -inf, labels to be ignored; without a mask, every kind along rows |
-    | each free size drawn beyond a thousand | every kind along columns; every kind along rows, of like size |
-    | each free size three times a block | every kind along rows; normal, or with a mask the same runs |
+    | each free size drawn beyond a thousand | every kind along columns; every kind along rows, of one magnitude |
+    | each free size three times a block | every kind along rows; runs of -inf, or without a mask normal |
     | each two free sizes beyond 512 | normal |
     | each free size as in the file's own call | normal |
     | each free size above 65,536, the others 2 | every kind along rows |
@@ -105,8 +105,8 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     for call in at_numbers(own, constants.sizes, _AT_CONSTANTS, _SHORT, constants.limits):
         yield FurtherCall(call, "assorted")
     text = f"{task.python_code}\n{task.init_args}"
-    masked = PADDED if _PADDABLE.search(text) else MASKED if _MASKABLE.search(text) else "assorted"
-    kinds = (("normal", "assorted"), ("columns",), (masked,))
+    masked = PADDED if _PADDABLE.search(text) else MASKED if _MASKABLE.search(text) else ""
+    kinds = (("normal", "assorted"), ("columns",), (masked or "assorted",))
     for number, (call, distributions) in enumerate(zip(unpredictable(own, shares[1:]), kinds, strict=False)):
         image = None if number else non_square(own, call, upright=shares[0] < 0.5)
         for distribution in distributions:
@@ -121,7 +121,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     for call in in_blocks(own, _ROWS):
         yield FurtherCall(call, "assorted")
     for call in in_blocks(own, _SHORT):
-        yield FurtherCall(call, "normal" if masked == "assorted" else masked)
+        yield FurtherCall(call, masked or "normal")
     for call in paired(own, shares[0], _SHORT):
         yield FurtherCall(call)
     for call in each_as_in(own, task.given, _SHORT) if task.given else ():

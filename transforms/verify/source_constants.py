@@ -12,7 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from kernelquarry.filters.language.parsed_source import last_name
+from kernelquarry.filters.language.parsed_source import last_name, parsed
 from kernelquarry.pipeline.schema.parse_python import parse
 
 _LIMITING = frozenset("clamp max maximum min minimum range".split())  # functions that compare their arguments
@@ -80,8 +80,7 @@ def extents(code: str) -> tuple[int, ...]:
     loops = {*_fixed(call.args[-1] for call in nodes if isinstance(call, ast.Call) and _is_range(call))}
     grids = {*_fixed(node.slice for node in nodes if isinstance(node, ast.Subscript))}
     counts = loops | grids | {loop * grid for loop in loops for grid in grids}
-    launches = [node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)]
-    if len({ast.unparse(launch.value) for launch in launches}) > 1:
+    if numbers and len(parsed(code).launched) > 1:
         counts |= {n for n in numbers if n >= _LEAST_BLOCK}
     return tuple(sorted({count * n for count in counts for n in numbers}, reverse=True))
 

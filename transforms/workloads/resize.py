@@ -21,8 +21,8 @@ _IMAGE = 4  # number of axes of a batch of images
 _MOST_DRAWN = 1 << 16  # elements of all tensors of a call at drawn sizes
 _LONGEST = 1 << 14
 _POWERS = range(12, 5, -1)  # of 2: blocks from 4,096 down to 64
-_BEYOND = 521, 577  # two sizes beyond eight blocks of 64
-_PAIRS = 3
+_TWO_LONG = 521, 577  # two sizes of a call, each beyond eight blocks of 64
+_PAIRS = 3  # of free sizes that are tried
 _MOST_LONG = 1 << 19  # elements of all tensors of a call at a long size, where the other sizes are not free
 _PROGRAMS = (1 << 16) + 1  # more than a cap on programs, and than a grid's second and third axis have
 _MOST_PROGRAMS = 9 << 15  # elements of all tensors of a call with so many programs
@@ -103,7 +103,7 @@ def lengthened(
         share: 0 gives `_LONG`, 1 the largest size that fits, or `_LONGEST`; values between interpolate geometrically.
     """
     free, calls = free_sizes(workloads), dict[Size, Workload]()
-    setting = {size: others or min(n, most or n) for size, n in _least(free).items()}
+    setting = dict.fromkeys(free, others) if others else _least(free, most)
     for size in free:
         if max(size) < _LONG and _fits(workloads, setting | {size: _LONG}):
             lengths = range(_LONG, _LONGEST)
@@ -136,9 +136,9 @@ def paired(workloads: Sequence[Workload], share: float, few: int) -> list[Worklo
     smallest value above 1, capped by `few`. `share` interpolates between two sizes.
     """
     free = free_sizes(workloads)
-    setting = {size: min(n, few) for size, n in _least(free).items()}
-    one, other = (_between(*_BEYOND, part) for part in (share, 1 - share))
-    pairs = list(combinations(free, 2))[:_PAIRS]
+    setting = _least(free, few)
+    one, other = (_between(*_TWO_LONG, part) for part in (share, 1 - share))
+    pairs = islice(combinations(free, 2), _PAIRS)
     calls = [resized(workloads, setting | {first: one, second: other}) for first, second in pairs]
     return [call for call in calls if count_elements(call) <= _MOST_LONG]
 
@@ -149,7 +149,7 @@ def each_as_in(workloads: Sequence[Workload], call: Workload, few: int) -> list[
     The others have their smallest value above 1, capped by `few`.
     """
     free, sizes = free_sizes(workloads), axis_sizes(workloads)
-    setting = {size: min(n, few) for size, n in _least(free).items()}
+    setting = _least(free, few)
     own = {
         size: call.tensors[tensor].shape[axis]
         for (tensor, axis), size in sizes.items()
@@ -227,7 +227,7 @@ def at_numbers(
     """
     free, calls = free_sizes(workloads), list[Workload]()
     least = _least(free)
-    shortest = {size: min(n, few) for size, n in least.items()}
+    shortest = _least(free, few)
     left = [(size, n) for n in numbers for size in free if n not in size]
     largest = {n: _MOST_LONG << (n in limits) for n in numbers}
     left = [(size, n) for size, n in left if _fits(workloads, shortest | {size: n}, largest[n])]
@@ -283,9 +283,10 @@ def non_square(workloads: Sequence[Workload], call: Workload, upright: bool) -> 
     return replace(call, tensors=tuple(tensors)) if tensors != list(call.tensors) else None
 
 
-def _least(free: Sequence[Size]) -> dict[Size, int]:
-    """The smallest value above 1 of each size."""
-    return {size: min((n for n in size if n > 1), default=1) for size in free}
+def _least(free: Sequence[Size], most: int | None = None) -> dict[Size, int]:
+    """The smallest value above 1 of each size, capped by `most`."""
+    least = {size: min((n for n in size if n > 1), default=1) for size in free}
+    return {size: min(n, most) for size, n in least.items()} if most else least
 
 
 def _between(least: int, most: int, share: float) -> int:

@@ -5,7 +5,7 @@
 # caught_by = "each free size drawn beyond a thousand: rows of equal values"
 # ///
 
-"""Of equal maxima in two blocks, it returns the later one."""
+"""It returns the later of two equal maxima in different blocks."""
 
 import torch
 import torch.nn as nn

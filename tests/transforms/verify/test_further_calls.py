@@ -102,7 +102,8 @@ def test_calls_exceed_what_loops_and_grids_of_a_fixed_length_cover() -> None:
 
 
 def test_calls_exceed_what_one_block_of_a_second_kernel_combines() -> None:
-    one = replace(TASK, triton_code="partial[(n,)](x, part, BLOCK=1024)")
+    kernels = "".join(f"@triton.jit\ndef {name}(x, out, BLOCK):\n    pass\n" for name in ("partial", "finish"))
+    one = replace(TASK, triton_code=f"import triton\n{kernels}partial[(n,)](x, part, BLOCK=1024)")
     two = replace(one, triton_code=f"{one.triton_code}\nfinish[(1,)](part, out, BLOCK=512)")
     largest = [max(count_elements(call.workload) for call in further_calls(task)) for task in (one, two)]
     assert largest[0] < 1024 * 512 < 1024 * 1024 < largest[1]
