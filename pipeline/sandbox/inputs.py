@@ -80,8 +80,8 @@ def draw_far_state(state: tuple[StateSpec, ...], seed: int, flipped: bool = Fals
     negative are up to 64 times as small or 16 times as large; other buffers are four times as large. Counters of
     batches are 1000.
 
-    If `flipped`, buffers have either sign, but for variances, and the first number of each parameter is eight times as
-    large with its own sign, as that of a scale that is a single number.
+    If `flipped`, buffers have either sign, but for variances. The first number of each parameter is eight times as
+    large with its own sign, as that of a scale that is a single number, and the last row of a matrix is 0.
     """
     drawn = draw_state(state, seed)
     for spec in state:
@@ -110,6 +110,8 @@ def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream, flipped: bool) -
     signs[0], kind[0] = (1, 2) if flipped else (-1, kind[0])  # so that a single parameter changes its sign or size
     values = values * signs
     values = np.select([kind == 0, kind == 1, kind == 2], [0.0 * values, 0.0 * values + 1, 8 * values], values)
+    if flipped and len(spec.shape) > 1 and spec.shape[0] > 1:
+        values[-(size // spec.shape[0]) :] = 0.0  # a norm of a row is 0 too
     return _tensor(values, spec.shape, spec.dtype)
 
 
@@ -217,9 +219,9 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
 
 
 KINDS = 13  # of rows in the distribution "assorted"
-_ASCENDING = 7  # number of that kind
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
 _BEYOND = 32
+_ALMOST = 2.0**-23  # relative distance of numbers that float32 just tells apart
 _MOST_TIED = 3  # the largest whole number, which a twelfth of the values are
 _FAR_BELOW = 192  # where exponentials vanish, and a sum of squares cancels; half types hold it
 _MASKED_ROWS = 16
@@ -228,6 +230,7 @@ _LEVEL = 8  # the root that is taken of large and far scales, which leaves facto
 MASKED = "masked"  # the distribution with runs of -inf, and integers that stand for no value
 PADDED = "padded"  # the same; some runs begin their rows
 MASKS = (MASKED, PADDED)
+ENDS = "ends"  # the distribution with the ends of a range
 NAMED = "named"  # the distribution around constants that a source names
 _NEAR = 2.0**-20  # relative distance of a number that is just above or below a constant
 
@@ -271,11 +274,12 @@ def _in_columns(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array,
 def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = _in_images) -> Array:
     """Rows or images of thirteen kinds in turn; parts of a single row.
 
-    The kinds: equal values; whole numbers, many of them the largest; numbers from 0 to 1; numbers of one sign and size;
-    all far below 0; large; tiny; ascending, the last beyond all others; zeros in the first third; zeros in the last
-    third; zeros but for one number; one positive number among negative ones; a number and its negative in turn. The
-    scales of the large, tiny and far kinds are drawn. If `parts` inputs are multiplied with each other, large and far
-    scales are the `parts`-th root of their usual value, and of two inputs the values far below 0 a third.
+    The kinds: equal values; whole numbers, many of them the largest; positive numbers, each twice, half of all apart;
+    numbers of one sign and size; all far below 0; large; tiny; ascending, the last two beyond all others and almost
+    equal; zeros in the first third; zeros in the last third; zeros but for one number; one positive number among
+    negative ones; a number and its negative in turn. The scales of the large, tiny and far kinds are drawn. If `parts`
+    inputs are multiplied with each other, large and far scales are the `parts`-th root of their usual value, and of two
+    inputs the values far below 0 a third.
     """
     size = math.prod(shape)
     number, part, kinds = divide(stream, shape, KINDS)
@@ -287,30 +291,44 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
     first = np.flatnonzero(np.diff(part, prepend=-1))  # value of each run of values of one part
     length = np.diff(first, append=size)
     run = np.repeat(np.arange(len(first)), length)
-    place, third, is_one = part, part, part > 0
-    if size:
-        place = np.arange(size) - first[run]
-        third = 3 * place // length[run]
-        is_one = place == (stream.integers(len(first), 1 << 20) % length)[run]
-    ascending, chosen = values.copy(), np.flatnonzero(kinds == _ASCENDING)
-    ascending[chosen] = values[chosen][np.lexsort((values[chosen], run[chosen]))]
-    ascending[first + length - 1] *= _BEYOND
-    kinds_of_values = (
-        alike[part],
-        np.minimum(np.floor(3 * values), _MOST_TIED),
-        values - np.floor(values),
-        (5 + values / 4) * far[part],
-        (values - _FAR_BELOW / (3 if parts == 2 else 1)) * far[part],
-        values * large[part],
-        values / tiny[part],
-        ascending,
-        np.where(third == 0, 0.0, values),
-        np.where(third == 2, 0.0, values),
-        np.where(is_one, 1 + np.abs(values), 0.0),
-        np.where(is_one, np.abs(values), -np.abs(values)),
-        alike[part] * (1 - 2 * (place % 2)),
-    )
-    return np.choose(kinds, kinds_of_values)
+    one = stream.integers(len(first), 1 << 20) % length
+
+    def of_kind(kind: int, at: Array) -> Array:
+        v, scale, own = values[at], part[at], run[at]
+        place, long = at - first[own], length[own]
+        match kind:
+            case 0:
+                return alike[scale]
+            case 1:
+                return np.minimum(np.floor(3 * v), _MOST_TIED)
+            case 2:
+                return values[first[own] + place % (-(-long // 2))] ** 2
+            case 3:
+                return (5 + v / 4) * far[scale]
+            case 4:
+                return (v - _FAR_BELOW / (3 if parts == 2 else 1)) * far[scale]
+            case 5:
+                return v * large[scale]
+            case 6:
+                return v / tiny[scale]
+            case 7:
+                v = v[np.lexsort((v, own))]
+                v[place == long - 1] *= _BEYOND
+                last = np.flatnonzero((place == long - 1) & (long > 2))
+                v[last - 1] = v[last] - _ALMOST * np.abs(v[last])
+                return v
+            case 8 | 9:
+                return np.where(3 * place // long == 2 * (kind - 8), 0.0, v)
+            case 10:
+                return np.where(place == one[own], 1 + np.abs(v), 0.0)
+            case 11:
+                return np.where(place == one[own], np.abs(v), -np.abs(v))
+        return alike[scale] * (1 - 2 * (place % 2))
+
+    for kind in range(KINDS):
+        chosen = np.flatnonzero(kinds == kind)
+        values[chosen] = of_kind(kind, chosen)
+    return values
 
 
 def _columns(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
@@ -352,6 +370,13 @@ def _padded(stream: _Stream, shape: _Shape, values: Array) -> Array:
     return np.choose(row % 4, (values, column >= place, column < place, is_outer))
 
 
+def _ends(stream: _Stream, shape: _Shape) -> Array:
+    """Numbers from 0 to 1, a quarter of them 0 and a quarter 1."""
+    size = math.prod(shape)
+    end = stream.integers(size, 4)
+    return np.where(end < 2, end, stream.uniform(size))
+
+
 def _small(stream: _Stream, shape: _Shape) -> Array:
     """Normal numbers times 2^-20: below the eps of a norm, or of a scale, over all values."""
     return stream.normal(math.prod(shape)) * 2.0**-20
@@ -360,6 +385,12 @@ def _small(stream: _Stream, shape: _Shape) -> Array:
 def _beyond(stream: _Stream, shape: _Shape) -> Array:
     """Normal numbers times 2^33, beyond int32."""
     return stream.normal(math.prod(shape)) * 2.0**33
+
+
+def _huge(stream: _Stream, shape: _Shape) -> Array:
+    """Numbers of either sign, from a quarter of the largest of float16 to three quarters."""
+    size = math.prod(shape)
+    return (1 - 2 * stream.integers(size, 2)) * (1 + 2 * stream.uniform(size)) * 2.0**14
 
 
 def _special(stream: _Stream, shape: _Shape) -> Array:
@@ -397,11 +428,13 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "faint": _faint,
     "small": _small,
     "beyond": _beyond,
+    "huge": _huge,
     "heavy_tailed": _heavy_tailed,
     "sparse": _sparse,
     "assorted": _assorted,
     "columns": _columns,
     "level": _level,
+    ENDS: _ends,
     MASKED: _masked,
     PADDED: _left_padded,
     "special": _special,
@@ -433,7 +466,9 @@ def _draw_input(
         if distribution in (*KINDS_OF_VALUES, NAMED):  # half types cannot hold large numbers
             most = math.sqrt(torch.finfo(dtype).max)
             values = np.clip(values, -most, most)
-        if spec.low < spec.high:
+        if spec.low < spec.high and distribution == ENDS:
+            values = spec.low + (spec.high - spec.low) * values
+        elif spec.low < spec.high:
             values = in_range(np.mod(values, 1, where=np.isfinite(values), out=values), spec.low, spec.high)
         return _tensor(values, spec.shape, spec.dtype)
     if dtype == torch.bool:

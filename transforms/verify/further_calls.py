@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import cycle
 
-from kernelquarry.pipeline.sandbox.inputs import MASKED, PADDED, is_redrawn
+from kernelquarry.pipeline.sandbox.inputs import ENDS, MASKED, PADDED, is_redrawn
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import (
@@ -64,7 +64,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
 
     | sizes | values |
     |---|---|
-    | each free size 1, and 5, 6 or 7 | normal; all small once; `beyond` if it rounds |
+    | each free size 1, and 5, 6 or 7 | normal; once small, `beyond` if it rounds, `huge` if halves, ends of ranges |
     | constants of the sources | every kind along rows |
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
@@ -73,7 +73,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
     | each free size three times a block | every kind along rows; runs of -inf, or without a mask normal |
     | each two free sizes beyond 512 | normal |
     | each free size as in the file's own call | normal |
-    | each free size above 65,536, the others 2 | every kind along rows |
+    | each free size above 65,536, columns above 200,000, the others 2 | every kind along rows |
     | more elements than a constant of the sources | normal |
     """
     first = task.workloads[0]
@@ -100,6 +100,10 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
             yield FurtherCall(few, "small")
             if _ROUNDS.search(task.python_code) and not _CONVERTS.search(task.python_code):
                 yield FurtherCall(few, "beyond")
+            if task.is_half:
+                yield FurtherCall(few, "huge")
+            if any(spec.low < spec.high and "float" in spec.dtype for spec in few.tensors):
+                yield FurtherCall(few, ENDS)
         yield FurtherCall(one, requires=few)
     constants = SourceConstants(task.triton_code, task.python_code)
     for call in at_numbers(own, constants.sizes, _AT_CONSTANTS, _SHORT, constants.limits):

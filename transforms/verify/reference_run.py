@@ -28,7 +28,7 @@ from kernelquarry.pipeline.schema.records import Trial, Workload
 
 from .evidence import InputRejected, Rejected, check_kernels, check_logged, reply_of
 from .hints import hint
-from .task import PlannedTrial, Task, VerifySettings, nudges, source_values, terms, trial_calls
+from .task import PlannedTrial, Task, VerifySettings, exact_values, nudges, terms, trial_calls
 
 _TIES = ("sparse", *KINDS_OF_VALUES, NAMED)  # distributions with equal values
 _NEAR_TIES = ("scaled", "faint")  # distributions on which computed values, of a softmax for example, can be equal
@@ -94,7 +94,7 @@ class Reference:
             half=task.is_half,
             apart=self._apart,
             ties=tuple(index for index, trial in enumerate(trials) if self._is_tied(trial)),
-            exact=tuple(source_values(task) if trial.distribution == NAMED else () for trial in trials),
+            exact=tuple(exact_values(task, trial) for trial in trials),
         )
         report = sandbox.run(Job(REFERENCE, request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)

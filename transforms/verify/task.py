@@ -11,6 +11,7 @@ from itertools import count
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
 from kernelquarry.pipeline.sandbox.inputs import (
+    ENDS,
     KINDS,
     KINDS_OF_VALUES,
     MASKS,
@@ -243,6 +244,13 @@ def source_values(task: Task) -> tuple[float, ...]:
     named = SourceConstants(task.triton_code, f"{task.python_code}\n{task.init_args}").values
     halves = _HALVES if _ROUND.search(task.python_code) else ()
     return (*halves, *(n for n in named if n not in halves))[:KINDS]
+
+
+def exact_values(task: Task, trial: PlannedTrial) -> tuple[float, ...]:
+    """Values of a trial that are no rounded ones: a number that is told apart, or the end of a range."""
+    if trial.distribution == ENDS:
+        return tuple({float(end) for spec in task.calls[trial.workload].tensors for end in (spec.low, spec.high)})
+    return source_values(task) if trial.distribution == NAMED else ()
 
 
 def uneven(task: Task) -> int | None:

@@ -26,6 +26,7 @@ _PAIRS = 3  # of free sizes that are tried
 _MOST_LONG = 1 << 19  # elements of all tensors of a call at a long size, where the other sizes are not free
 _PROGRAMS = (1 << 16) + 1  # more than a cap on programs, and than a grid's second and third axis have
 _MOST_PROGRAMS = 9 << 15  # elements of all tensors of a call with so many programs
+_COLUMNS = 200_003  # of long rows: more than any block has
 _MOST = 1 << 17  # elements of all tensors of an enlarged call; interpreting more takes long
 _MOST_ROUNDED = 1 << 20  # elements of all tensors of a lengthened call that is rounded up
 _WIDE = 1 << 23  # elements; as blocks of 1,024, more than a GPU holds at once
@@ -174,11 +175,20 @@ def _longest(workloads: Sequence[Workload], setting: dict[Size, int], size: Size
 def crowded(workloads: Sequence[Workload]) -> list[Workload]:
     """For each free size, a call in which it is over 65,536 and the others are 2, without the calls that are too large.
 
-    A kernel with a program for each row or element of that axis then runs more programs than any usual cap.
+    A kernel with a program for each row or element of that axis then runs more programs than any usual cap. The last
+    axis of the first tensor has over 200,000 elements where that fits.
     """
-    free = free_sizes(workloads)
-    calls = [resized(workloads, dict.fromkeys(free, 2) | {size: _PROGRAMS}) for size in free]
-    return [call for call in calls if count_elements(call) <= _MOST_PROGRAMS]
+    free, sizes = free_sizes(workloads), axis_sizes(workloads)
+    last = sizes.get((0, len(workloads[0].tensors[0].shape) - 1)) if workloads[0].tensors else None
+    calls = []
+    for size in free:
+        call = resized(workloads, dict.fromkeys(free, 2) | {size: _PROGRAMS})
+        longer = resized(workloads, dict.fromkeys(free, 2) | {size: _COLUMNS})
+        if size == last and count_elements(longer) <= _MOST_LONG:
+            calls.append(longer)
+        elif count_elements(call) <= _MOST_PROGRAMS:
+            calls.append(call)
+    return calls
 
 
 def set_each(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:

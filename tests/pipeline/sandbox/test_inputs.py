@@ -42,9 +42,11 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "beyond": "70a5568f4bb2f40f",
         "heavy_tailed": "777fa4c1f2e99c3f",
         "sparse": "755307e135869fc6",
-        "assorted": "1ad11a261259ae50",
+        "assorted": "de6a4f663f98c206",
         "columns": "6f113f60497cf053",
-        "level": "673d58e434deecb9",
+        "level": "9365ee252f4d0a28",
+        "ends": "e8c1b00754133b79",
+        "huge": "39146dd1f645062e",
         "masked": "a4638915f06f2817",
         "padded": "1ef2bbe88a4039d3",
         "special": "842d3b4ccddae91b",
@@ -147,12 +149,12 @@ def kinds_of(row: torch.Tensor) -> set[str]:
 KINDS: dict[str, Callable[[torch.Tensor], Any]] = {
     "alike": lambda row: (row == row[0]).all() and row[0] != 0,
     "whole": lambda row: (row == row.floor()).all(),
-    "from 0 to 1": lambda row: row.min() >= 0 and 0.9 < row.max() < 1,
+    "twice": lambda row: row.min() > 0 and (row[: len(row) // 2] == row[-(len(row) // 2) :]).all() and row.max() > 3,
     "of one size": lambda row: row.min() > 3 and row.max() < 3 * row.min(),
     "far below": lambda row: row.max() < -50,
     "large": lambda row: row.abs().max() > 400 and row.min() < 0 < row.max(),
     "tiny": lambda row: row.abs().max() < 1e-10,
-    "ascending": lambda row: (row.diff() >= 0).all() and (row.diff() > 0).any(),
+    "ascending": lambda row: (row.diff() >= 0).all() and row[-1] > row[-2] > 0.99999 * row[-1],
     "zeros first": lambda row: (row[: len(row) // 3] == 0).all() and (row[len(row) // 3 + 1 :] != 0).all(),
     "one number": lambda row: (row != 0).sum() == 1 and row.max() > 1,
     "one above 0": lambda row: (row > 0).sum() == 1 and (row < 0).sum() == len(row) - 1,
@@ -249,12 +251,24 @@ def test_integers_stay_in_their_range(low: int, size: int, distribution: str) ->
     assert size == 1 or len(x.unique()) > 1
 
 
-@pytest.mark.parametrize("distribution", [name for name in DISTRIBUTIONS if name != "special"])
+@pytest.mark.parametrize("distribution", [name for name in DISTRIBUTIONS if name not in ("special", "ends")])
 def test_floats_with_bounds_stay_within_them(distribution: str) -> None:
     spec = TensorSpec("x", (40, 50), "float32", low=-1, high=2)
     values = draw_inputs(Workload((spec,), "[]"), distribution, seed=3)[0]
     assert float(values.min()) > -1 and float(values.max()) < 2
     assert values.unique().numel() > 1
+
+
+def test_the_ends_of_a_range_are_drawn_where_there_is_one() -> None:
+    specs = TensorSpec("x", (40, 50), "float32", low=-1, high=2), floats(40, 50)
+    x, plain = draw_inputs(workload(*specs), "ends", 3)
+    assert x.min() == -1 and x.max() == 2 and 800 < ((x > -1) & (x < 2)).sum() < 1200
+    assert plain.min() == 0 and plain.max() == 1
+
+
+def test_huge_numbers_fit_float16_and_their_sums_do_not() -> None:
+    (x,) = draw_inputs(workload(floats(400, dtype="float16")), "huge", 0)
+    assert x.isfinite().all() and (x + x.abs().max()).isinf().any() and x.min() < 0
 
 
 def test_booleans_take_both_values() -> None:
@@ -345,8 +359,10 @@ def test_flipped_buffers_have_either_sign_and_a_single_parameter_is_large() -> N
         StateSpec("mean", "buffer", (40,), "float32", 0.0, 0.0, 0.0),
         StateSpec("running_var", "buffer", (40,), "float32", 1.0, 0.0, 1.0),
         StateSpec("scale", "parameter", (), "float32", 2.0, 0.0, 2.0),
+        StateSpec("weight", "parameter", (5, 8), "float32", 0.0, 1.0, -1.0),
     )
     drawn, far = (draw_far_state(state, 0, flipped=flipped) for flipped in (True, False))
+    assert [(each["weight"] == 0).all(dim=1).tolist() for each in (drawn, far)] == [[False] * 4 + [True], [False] * 5]
     assert drawn["mean"].min() < 0 < drawn["mean"].max() and far["mean"].min() >= 0
     assert drawn["running_var"].min() > 0
     assert drawn["scale"] >= 8 and far["scale"] < 0

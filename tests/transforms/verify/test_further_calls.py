@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, MASKED, PADDED
+from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, ENDS, MASKED, PADDED
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.further_calls import FurtherCall, further_calls
-from kernelquarry.transforms.verify.task import FAR, FLIPPED, Task
+from kernelquarry.transforms.verify.task import FAR, FLIPPED, PlannedTrial, Task, exact_values
 from kernelquarry.transforms.workloads.resize import count_elements
 
 
@@ -38,7 +38,7 @@ def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
         lengths = {sizes[axis] for sizes in of_kinds if sizes[1 - axis] >= 13}
         assert any(n % 2 for n in lengths) or max(lengths) > 1031
         assert 3 * 1024 in lengths, "three blocks of any usual size"
-        assert any(sizes[axis] > 65_536 for sizes in of_kinds)
+        assert any(sizes[axis] > (65_536, 200_000)[axis] for sizes in of_kinds)
     assert any(min(shape(call)) > 512 for call in calls)
     plain = [call for call in further_calls(replace(TASK, python_code="x + 1")) if max(shape(call)) == 3 * 4096]
     assert {call.distribution for call in plain} == {"normal"}
@@ -93,6 +93,20 @@ def test_numbers_beyond_int32_are_for_modules_that_round() -> None:
         for text in ("torch.floor(x)", "torch.remainder(x, 3.0)", "x % 1.0", "x", "torch.floor(x).long()")
     ]
     assert drawn == [True, True, True, False, False]
+
+
+def test_ends_of_a_range_are_tried_where_there_is_one() -> None:
+    ranged = replace(TASK.workloads[0], tensors=(TensorSpec("x0", (4, 8), "float32", 0, 1),))
+    tasks = TASK, replace(TASK, workloads=(ranged, *TASK.workloads[1:]))
+    assert [ENDS in {call.distribution for call in further_calls(task)} for task in tasks] == [False, True]
+    end = PlannedTrial(0, 0, ENDS)
+    assert [sorted(exact_values(task, end)) for task in tasks] == [[0], [0, 1]]
+
+
+def test_huge_numbers_are_for_half_types() -> None:
+    halves = [replace(each, tensors=(replace(each.tensors[0], dtype="float16"),)) for each in TASK.workloads]
+    half = replace(TASK, workloads=tuple(halves))
+    assert ["huge" in {call.distribution for call in further_calls(task)} for task in (TASK, half)] == [False, True]
 
 
 def test_calls_exceed_what_loops_and_grids_of_a_fixed_length_cover() -> None:
