@@ -52,7 +52,6 @@ class CutShare:
 @dataclass(frozen=True, slots=True)
 class LowerSettings:
     constructor_sizes: bool = False  # sizes that follow from the constructor's arguments are arguments of the kernels
-    axes: bool = False  # an elementwise kernel has up to three axes of programs, in place of one that it divides
 
 
 @dataclass(frozen=True, slots=True)

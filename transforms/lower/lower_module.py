@@ -84,7 +84,6 @@ def lower(
     dtype: str = "float32",
     target: str = TARGET,
     constructor_sizes: bool = False,
-    axes: bool = False,
 ) -> Outcome[Lowered]:
     """Lower a module to Inductor's source for `target`: `sm_80`, `sm_90`, `sm_100` or `gfx942`.
 
@@ -92,7 +91,6 @@ def lower(
     `dtype` the module is cast to it; the workloads of `probed` have it already, see `transforms.variants`.
 
     With `constructor_sizes`, sizes that follow from the constructor's arguments are symbols where `tidy` supports them.
-    With `axes`, an elementwise kernel has an axis of programs for each axis that it tells apart, up to three.
     """
     request = LowerRequest(
         code=probed.python_code,
@@ -101,7 +99,6 @@ def lower(
         training=training,
         dtype=dtype,
         constructor_sizes=constructor_sizes,
-        axes=axes,
         most_kernels=MOST_WITH_GRADIENTS if training else MOST_KERNELS,
     )
     outcome = _lowered(probed, request, sandbox)

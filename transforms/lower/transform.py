@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import apache_beam as beam
 
@@ -21,13 +20,12 @@ class LowerModules(ApplyToEach):
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
-        return {name: canonical(value) for name, value in asdict(context.settings.lower).items()}
+        return {"constructor_sizes": canonical(context.settings.lower.constructor_sizes)}
 
     def expand(self, records: beam.PCollection) -> beam.PCollection:
-        chosen: dict[str, Any] = {name: on for name, on in asdict(self._context.settings.lower).items() if on}
-        if not chosen:
+        if not self._context.settings.lower.constructor_sizes:
             return super().expand(records)
-        work = replace(self.work, function=partial(lower, **chosen))
+        work = replace(self.work, function=partial(lower, constructor_sizes=True))
         # Other sources have another folder: a key of the store does not cover settings.
-        context = replace(self._context, store=self._context.store / "-".join(chosen).replace("_", "-"))
+        context = replace(self._context, store=self._context.store / "constructor-sizes")
         return records | apply_work(work, context) | "Tag" >> beam.Map(lambda outcome: ("lower", outcome))

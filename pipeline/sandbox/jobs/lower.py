@@ -20,7 +20,6 @@ class LowerRequest:
     dtype: str = "float32"  # the module is cast to it, if it is float16 or bfloat16
     most_kernels: int = 64  # of one source
     constructor_sizes: bool = False  # sizes of the state that follow from the constructor are symbols where possible
-    axes: bool = False  # elementwise kernels have up to three axes
 
 
 # A module has more sizes than SymPy's cache holds.

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from ..read.inductor_source import RawKernel
 from ..refusals import NotTidied
-from ..syntax.ast_tools import rename
+from ..syntax.ast_tools import calls_of, rename
 
 _PREFIXES = ("z", "y", "x", "r0_", "r1_")
 _PREAMBLE = re.compile(r"([xyz]|r\d_)(numel|offset|index|mask|base)|r(index|offset|numel|base)|[XYZ]BLOCK|R\d?_?BLOCK")
 _ALIASES = {f"r{part}": f"r0_{part}" for part in ("index", "offset", "numel", "base")} | {"RBLOCK": "R0_BLOCK"}
-_BY_PLANE = "", "[:, None]", "[None, :]"  # shapes of the indices of three axes, whose programs have a plane each
+_PLANE = ("[:, None]", "[None, :]")  # shapes of the indices of the last two axes; a program has one index of the others
 _GRIDS = ("Grid1D", "Grid2D", "Grid3D", "Grid2DWithYZOverflow", "BatchMatmulGrid3D")
 
 
@@ -73,9 +73,10 @@ def split_axes(kernel: RawKernel, passed: Collection[str] = ()) -> tuple[list[Ax
     axes = [replace(_axis(prefix, preamble, looped), passed=prefix in passed) for prefix in prefixes]
     if any(axis.prefix == "r1_" for axis in axes):
         raise NotTidied("a reduction over two tiled axes")
-    if len(axes) == len(_BY_PLANE) and not axes[-1].is_reduced:
-        axes = [replace(axis, shape=shape) for axis, shape in zip(axes, _BY_PLANE, strict=True)]
-        axes[0] = replace(axes[0], masked=False, block=1)
+    outer = len(axes) - len(_PLANE)
+    if outer > 0 and not any(calls_of("tl.dot", statement) for statement in body):
+        planes = [replace(axis, shape=shape) for axis, shape in zip(axes[outer:], _PLANE, strict=True)]
+        axes = [replace(axis, masked=False, block=1, shape="") for axis in axes[:outer]] + planes
     return axes, [rename(statement, _ALIASES) for statement in body]
 
 

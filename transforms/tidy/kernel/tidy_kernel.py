@@ -51,7 +51,7 @@ class Kernel:
 _POINTWISE = {"x": ("offset", "BLOCK")}
 _GRID = {"z": ("plane", ""), "y": ("row", "BLOCK_ROWS"), "x": ("col", "BLOCK_COLS")}
 _REDUCTION = {
-    "z": ("plane", "BLOCK_PLANES"), "y": ("group", "BLOCK_GROUPS"), "x": ("row", "BLOCK_ROWS"),
+    "z": ("outer", ""), "y": ("plane", ""), "x": ("row", "BLOCK_ROWS"),
     "r0_": ("col", "BLOCK_COLS"),
 }  # fmt: skip
 _MATMUL = {"z": ("batch", ""), "y": ("m", "BLOCK_M"), "x": ("n", "BLOCK_N"), "r0_": ("k", "BLOCK_K")}

@@ -43,6 +43,11 @@ class Expressions:
             self.values[f"{axis.prefix}offset"] = Value(dtype="int32")
 
     @property
+    def outer(self) -> int:
+        """The number of axes of which each program has one index, and that are no dimensions of blocks."""
+        return 0 if self.is_matmul else max(0, len(self.axes) - 2)
+
+    @property
     def reduced(self) -> frozenset[str]:
         return frozenset(prefix for prefix, axis in self.axes.items() if axis.is_reduced)
 
@@ -146,6 +151,9 @@ class Expressions:
         new, known = self.expression(value)
         if self.is_matmul or not isinstance(new, ast.Call | ast.Name) or known.literal:
             return new, known
+        if self.outer:
+            assert isinstance(index, ast.Tuple)
+            index = ast.Tuple(index.elts[self.outer :], ast.Load())
         return ast.Subscript(new, index, ast.Load()), known
 
     # Calls
@@ -183,6 +191,8 @@ class Expressions:
         return self._result(function, args, keywords, known)
 
     def _result(self, function: str, args: list[ast.expr], keywords: list[ast.keyword], known: list[Value]) -> Typed:
+        if self.outer and function in (*_REDUCTIONS, *_SCANS):
+            args = [_moved(arg, len(self.axes) - 1, self.outer) for arg in args]
         if function in _REDUCTIONS:
             args[0] = self._spread(args[0], known[0])
             if function in ("arg_max", "arg_min"):
@@ -226,7 +236,7 @@ class Expressions:
                 filling = forms.cast_literal(filling, known.dtype)
             return filling, literal(filling) or Value()
         dtype = ast.unparse(node.args[-1]).removeprefix("tl.")
-        blocks = [ast.unparse(size) for size in shape.elts]
+        blocks = [ast.unparse(size) for size in shape.elts[self.outer :]]
         over = frozenset(prefix for prefix, axis in self.axes.items() if axis.block_name in blocks)
         if not over and literal(filling) is not None:
             number = forms.cast_literal(filling, dtype)
@@ -381,3 +391,9 @@ class Expressions:
         if isinstance(node, ast.Constant):
             return call("tl.full", shape, node, f"tl.{dtype}")
         return call("tl.broadcast_to", node, shape)
+
+
+def _moved(argument: ast.expr, last: int, by: int) -> ast.expr:
+    """The number of the last dimension of a block, which has `by` fewer dimensions; any other argument as it is."""
+    is_last = isinstance(argument, ast.Constant) and argument.value == last
+    return ast.Constant(last - by) if is_last else argument

@@ -20,7 +20,7 @@ from ..lib.load_source import load_source
 from ..lowering.constructor_sizes import ConstructorSizes, constructor_sizes
 from ..lowering.devices import pretend_gpu
 from ..lowering.functional_graph import State, Trace, differing_sizes, placeholders, state_of, trace
-from ..lowering.inductor import AXES, OPTIONS, extern_operators, generate
+from ..lowering.inductor import OPTIONS, extern_operators, generate
 from ..lowering.joint import Halves, Joint, cut, results
 from ..lowering.quick_sympy import quick_sympy
 from ..lowering.refusal import NotLowered
@@ -231,8 +231,7 @@ def _half(
     others: Sequence[Mapping[str, int]] = (),
 ) -> dict[str, Any]:
     """The source of a graph, its arguments, and its assumptions. Raises as `_generated`."""
-    options = OPTIONS | AXES if request.axes else OPTIONS
-    code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], options, request.most_kernels)
+    code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], OPTIONS, request.most_kernels)
     calls = _check_sizes(traced, request.workloads, sizes)
     if any(traced.fixed_sizes(calls[0], other, sizes) for other in others):
         raise NotLowered("GRAPH_BREAK", "depends on sizes that follow from the constructor")

@@ -18,6 +18,7 @@ from torch._inductor.codegen.block_analysis import BlockPatternMatcher
 from torch._inductor.codegen.simd import SIMDScheduling
 from torch._inductor.codegen.triton import TritonKernelOverrides, TritonOverrides, TritonScheduling
 from torch._inductor.debug import DebugContext
+from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import V
 from torch._inductor.virtualized import _ops as ops
 from torch._subclasses.fake_tensor import FakeTensor
@@ -61,13 +62,10 @@ OPTIONS: dict[str, Any] = {
     "compile_threads": 1,
     "fx_graph_cache": False,
     "fx_graph_remote_cache": False,
-}
-
-
-# A grid with as many axes as elementwise kernels need, and the same kernels: no axis keeps operators apart.
-AXES: dict[str, Any] = {
+    # A grid with the axes that a kernel tells apart, and the same kernels: no axis keeps operators apart.
     "triton.prefer_nd_tiling": True,
     "triton.max_tiles": 3,
+    "triton.tile_reductions": True,
     "triton.tiling_prevents_pointwise_fusion": False,
     "triton.tiling_prevents_reduction_fusion": False,
 }
@@ -120,6 +118,15 @@ def _masked(plain: Callable[..., Any]) -> Callable[..., Any]:
     return masked
 
 
+def _of_programs(create_tiling: Callable[..., Any]) -> Callable[..., Any]:
+    """Inductor's tiling of a kernel, of whose reduced axes one is made: only programs have several axes."""
+
+    def create(programs: Sequence[sympy.Expr], reduced: Sequence[sympy.Expr]) -> Any:
+        return create_tiling(programs, [sympy_product(reduced)] if reduced else [])
+
+    return create
+
+
 def _at_most(number: int) -> Callable[..., str]:
     """Inductor's function that defines a kernel, with a limit of `number` kernels for a graph.
 
@@ -162,6 +169,7 @@ def generate(
         mock.patch.object(lowering, "use_two_step_variance", lambda *args, **kwargs: True),
         # Axes are those of the loops: to match them in addresses takes sympy several times as long as all else.
         mock.patch.object(BlockPatternMatcher, "match_mod_div_block_expr", lambda *args: None),
+        mock.patch.object(SIMDScheduling, "create_tiling", staticmethod(_of_programs(SIMDScheduling.create_tiling))),
         # A proof for symbolic sizes takes a quarter of the time; workloads have no tensors of 2**31 elements.
         mock.patch.object(SIMDScheduling, "can_use_32bit_indexing", lambda *args: True),
         # libdevice, where Inductor copies nvcc's assembly.
