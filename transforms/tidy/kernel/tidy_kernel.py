@@ -14,6 +14,7 @@ from ..syntax.algebra import Polynomial, render
 from ..syntax.ast_tools import tuple_text, with_body
 from . import matmul, passes
 from .addresses import COMPUTED, Addresses
+from .choices import decided_choices
 from .comments import Commenter
 from .iteration_space import Axis, split_axes
 from .kernel_names import KernelNames, operator_names
@@ -84,7 +85,7 @@ def tidy_kernel(
     body = passes.without_dead_code([*computed, *Addresses(related, simple.is_one_integer).rewrite(simple.body)])
     if is_matmul:
         body = matmul.lay_out(body, axes[-1], simple.values)
-    body = passes.without_dead_code(passes.accumulate(body, simple.loads))
+    body = passes.without_dead_code(decided_choices(passes.accumulate(body, simple.loads)))
     body = passes.absorb(passes.inline(body, lambda other: simple.assigned.get(other, 1)))
     body = passes.plain_padding(passes.plain_comparisons(body, simple.is_plain_integer), raw.types)
     words = _MATMUL if is_matmul else _vocabulary(axes)
