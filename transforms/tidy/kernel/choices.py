@@ -85,7 +85,7 @@ class _Choices:
         return True if all(self._text(part) in facts for part in parts) else None
 
     def _facts(self, test: ast.expr, facts: Facts, holds: bool) -> Facts:
-        """What follows from a condition, given other facts."""
+        """The comparisons that follow from a condition, or from its opposite, where `facts` hold."""
         parts = self._parts(test)
         if holds:
             return frozenset(map(self._text, parts))
