@@ -196,3 +196,11 @@ def test_a_reduction_has_axes_of_programs_around_it(forward: str, sandbox: Sandb
     text = candidate.record.triton_code
     assert "plane = tl.program_id(0)\n" in text and "//" not in text and "[:, :, None]" not in text
     assert isinstance(verify(candidate.record, sandbox, INTERPRETED), Kept)
+
+
+def test_a_short_axis_leaves_its_place_in_a_block_to_the_other(sandbox: Sandbox) -> None:
+    outcome = lower(probed(source("torch.cat((x, x), 1)"), Call({"x": (2, 24, 60)}), Call({"x": (3, 7, 99)})), sandbox)
+    assert isinstance(outcome, Kept), outcome
+    candidate = tidy(outcome.record)
+    assert isinstance(candidate, Kept), candidate
+    assert "BLOCK_ROWS=2, BLOCK_COLS=512" in " ".join(candidate.record.triton_code.split())

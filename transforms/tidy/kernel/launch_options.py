@@ -55,7 +55,7 @@ def choose_launch(kernel: RawKernel, axes: Sequence[Axis], words: Vocabulary, is
     elif len(axes) == 1:
         wanted = {"x": min(_POINTWISE, sizes["x"])}
     else:
-        wanted = {prefix: min(_TILE, sizes[prefix]) if prefix != "z" else 1 for prefix in sizes}
+        wanted = _tile(sizes)
     for axis in (axis for axis in axes if axis.prefix in wanted):
         if axis.block is not None:
             wanted[axis.prefix] = axis.block
@@ -71,6 +71,14 @@ def _warps(blocks: Mapping[str, int], names: Mapping[str, str], is_matmul: bool)
     """The number of warps that the results of one program keep busy; `names` as in `Launch`."""
     results = math.prod(blocks[name] for prefix, name in names.items() if not (is_matmul and prefix == "r0_"))
     return min(max(results // _WARP, 1), _MOST_WARPS)
+
+
+def _tile(sizes: Mapping[str, int]) -> dict[str, int]:
+    """A square of columns and rows; where one of them is short, as many elements as there would be."""
+    wanted = {prefix: min(_TILE, size) if prefix != "z" else 1 for prefix, size in sizes.items()}
+    for prefix in ("x", "y"):
+        wanted[prefix] = min(sizes[prefix], wanted[prefix] * (_TILE**2 // (wanted["x"] * wanted["y"])))
+    return wanted
 
 
 def _reduction(axes: Sequence[Axis], sizes: Mapping[str, int]) -> dict[str, int]:
