@@ -11,12 +11,18 @@ from kernelquarry.transforms.tidy.kernel.choices import decided_choices
 from kernelquarry.transforms.tidy.kernel.passes import without_dead_code
 
 
+def is_integer(node: ast.expr) -> bool:
+    return ast.unparse(node) in ("a", "b", "n", "m")
+
+
 @pytest.mark.parametrize(
     ("body", "value"),
     [
         ("tl.where(a < n, tl.where(a < n, x, 0.0), y)", "tl.where(a < n, x, y)"),
         ("tl.where(a < n, x, tl.where(a >= n, y, 0.0))", "tl.where(a < n, x, y)"),
         ("tl.where(a < n, x, tl.where(a >= m, y, 0.0))", "tl.where(a < n, x, tl.where(a >= m, y, 0.0))"),
+        ("tl.where(x < n, a, tl.where(x < n, b, c))", "tl.where(x < n, a, c)"),
+        ("tl.where(x < n, a, tl.where(x >= n, b, c))", "tl.where(x < n, a, tl.where(x >= n, b, c))"),  # x may be NaN
         ("1 - tl.where(a < n, x, -tl.where(a < n, y, z))", "1 - tl.where(a < n, x, -z)"),
         ("tl.where(a < n, x, tl.where((a >= n) & (a < m), y, tl.where(a >= m, z, 0.0)))",
          "tl.where(a < n, x, tl.where((a >= n) & (a < m), y, z))"),
@@ -36,11 +42,11 @@ from kernelquarry.transforms.tidy.kernel.passes import without_dead_code
 def test_choices_that_others_decide_go(body: str, value: str) -> None:
     *lines, last = body.split("; ")
     source = "\n".join([*lines, f"out = {last}", "tl.store(p, out)"])
-    found = without_dead_code(decided_choices(parse(source).body))
+    found = without_dead_code(decided_choices(parse(source).body, is_integer))
     assert ast.unparse(found[-2]) == f"out = {value}"
 
 
 def test_choices_in_a_loop_are_decided_and_keep_their_lines() -> None:
-    found = decided_choices(parse("for k in r:\n    s = tl.where(t, tl.where(t, x, 0.0), y)").body)
+    found = decided_choices(parse("for k in r:\n    s = tl.where(t, tl.where(t, x, 0.0), y)").body, is_integer)
     assert ast.unparse(found[0]) == "for k in r:\n    s = tl.where(t, x, y)"
     assert found[0].body[0].lineno == 2  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..syntax.ast_tools import called, copied, names_in, walk, with_body
 from .forms import conjuncts
@@ -14,12 +14,13 @@ _SIGN = {ast.Lt: "<", ast.GtE: ">=", ast.Gt: ">", ast.LtE: "<=", ast.Eq: "==", a
 Facts = frozenset[str]  # comparisons that hold, as source
 
 
-def decided_choices(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+def decided_choices(body: Sequence[ast.stmt], is_integer: Callable[[ast.expr], bool]) -> list[ast.stmt]:
     """Write `tl.where(t, tl.where(t, a, b), c)` as `tl.where(t, a, c)`, also through names that are used once.
 
-    Outer conditions decide an inner one that they state or contradict: `col >= n` where `col < n` is false.
+    Outer conditions decide an inner one that they state or contradict: `col >= n` where `col < n` is false. Only of
+    integers is one of the two true.
     """
-    return _rewritten(body, _Choices(body))
+    return _rewritten(body, _Choices(body, is_integer))
 
 
 def _rewritten(body: Sequence[ast.stmt], choices: _Choices) -> list[ast.stmt]:
@@ -39,7 +40,8 @@ def _rewritten(body: Sequence[ast.stmt], choices: _Choices) -> list[ast.stmt]:
 class _Choices:
     """The values of names that are assigned once, from such names."""
 
-    def __init__(self, body: Sequence[ast.stmt]) -> None:
+    def __init__(self, body: Sequence[ast.stmt], is_integer: Callable[[ast.expr], bool]) -> None:
+        self._is_integer = is_integer
         names = [node for part in body for node in walk(part) if isinstance(node, ast.Name)]
         self._stored = Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
         self._read = Counter(node.id for node in names if isinstance(node.ctx, ast.Load))
@@ -96,15 +98,17 @@ class _Choices:
         """A comparison as source, or its opposite."""
         match part:
             case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _SIGN:
-                sign = (_SIGN if holds else _OPPOSITE)[type(operator)]
-                return f"{self._index(left)} {sign} {self._index(right)}"
+                sides = self._index(left), self._index(right)
+                if holds or all(map(self._is_integer, sides)):
+                    sign = (_SIGN if holds else _OPPOSITE)[type(operator)]
+                    return f" {sign} ".join(map(ast.unparse, sides))
         return ast.unparse(part) if holds else f"not ({ast.unparse(part)})"
 
-    def _index(self, node: ast.expr) -> str:
-        """One side of a comparison as source, without casts to int64."""
+    def _index(self, node: ast.expr) -> ast.expr:
+        """One side of a comparison, without casts to int64."""
         match node:
             case ast.Name(name) if name in self._values:
                 return self._index(self._values[name])
             case ast.Call(func=ast.Attribute(value=value, attr="to"), args=[dtype]) if ast.unparse(dtype) == "tl.int64":
                 return self._index(value)
-        return ast.unparse(node)
+        return node

@@ -85,7 +85,8 @@ def tidy_kernel(
     body = passes.without_dead_code([*computed, *Addresses(related, simple.is_one_integer).rewrite(simple.body)])
     if is_matmul:
         body = matmul.lay_out(body, axes[-1], simple.values)
-    body = passes.without_dead_code(decided_choices(passes.accumulate(body, simple.loads)))
+    body = decided_choices(passes.accumulate(body, simple.loads), simple.is_plain_integer)
+    body = passes.without_dead_code(body)
     body = passes.absorb(passes.inline(body, lambda other: simple.assigned.get(other, 1)))
     body = passes.plain_padding(passes.plain_comparisons(body, simple.is_plain_integer), raw.types)
     words = _MATMUL if is_matmul else _vocabulary(axes)
