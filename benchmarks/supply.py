@@ -6,7 +6,7 @@ python benchmarks/supply.py RUN --gpus 4               # of a run that four GPUs
 
 supply.tiny_slices, supply.default_slices    pairs of the corpus `tiny+slices` or `default+slices`
 supply.pairs, supply.modules_wide    pairs of the corpus `wide+slices`; its modules that run and copy no other
-supply.stack       pairs of shards of The Stack; of such a run, no other figure is recorded
+supply.stack       pairs of shards of The Stack; of such a run, only supply.core_s_pair is recorded beside it
 supply.small       share of the pairs that have one kernel of at most 700 tokens
 supply.pure        share of the pairs that Triton alone computes
 supply.core_s_pair core seconds of the stages from read to split, over the number of pairs
@@ -82,10 +82,11 @@ def supply(
     if gpu_s:
         values["gpu_hours"] = gpu_s / 3.6 / len(pairs)
         notes["gpu_hours"] = f"{gpu_s:.0f} seconds of GPUs for {len(pairs)} pairs of {corpus}"
-    if corpus.endswith(SHARDS):
-        costs = f"{sum(core_s.values()) / len(pairs):.2f} core seconds a pair: {notes['core_s_pair']}"
-        return Supply({"stack": len(pairs)}, {"stack": f"{len(small)} small, {len(executed)} executed; {costs}"})
     base = corpus.removesuffix(SLICES)
+    if base.endswith(SHARDS):
+        counted = f"{len(small)} small, {kinds['modules']} of mined modules as they are, {len(executed)} executed"
+        cost = {"core_s_pair": values["core_s_pair"]}
+        return Supply({"stack": len(pairs), **cost}, {"stack": counted, "core_s_pair": notes["core_s_pair"]})
     if base != corpus and base == "wide":
         values |= {"pairs": len(pairs), "modules_wide": modules}
         notes |= {"pairs": f"{kinds['slices']} slices, by aten operators (5: or more): {by_size}"}

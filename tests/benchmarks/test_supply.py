@@ -25,7 +25,7 @@ def test_small_pure_and_cost() -> None:
     wide = supply([whole, piece], {}, "wide+slices", modules=7).values
     assert (wide["pairs"], wide["modules_wide"]) == (2, 7)
     stack = supply([whole, piece], {"read": 3.0}, "data/*.parquet")
-    assert stack.values == {"stack": 2} and stack.notes["stack"].startswith("1 small, 0 executed; 1.50 core")
+    assert stack.values == {"stack": 2, "core_s_pair": 1.5} and stack.notes["stack"].startswith("1 small, ")
 
 
 def test_executed_and_general() -> None:
