@@ -6,7 +6,7 @@ python benchmarks/supply.py RUN --gpus 4               # of a run that four GPUs
 
 supply.tiny_slices, supply.default_slices    pairs of the corpus `tiny+slices` or `default+slices`
 supply.pairs, supply.modules_wide    pairs of the corpus `wide+slices`; its modules that run and copy no other
-supply.stack       pairs of shards of The Stack; of such a run, only supply.core_s_pair is recorded beside it
+supply.stack       pairs of shards of The Stack; such a run records supply.core_s_pair too, and no other figure
 supply.small       share of the pairs that have one kernel of at most 700 tokens
 supply.pure        share of the pairs that Triton alone computes
 supply.core_s_pair core seconds of the stages from read to split, over the number of pairs

@@ -247,7 +247,7 @@ def source_values(task: Task) -> tuple[float, ...]:
 
 
 def exact_values(task: Task, trial: PlannedTrial) -> tuple[float, ...]:
-    """Values of a trial that are no rounded ones: a number that is told apart, or the end of a range."""
+    """Values that nudged runs of the reference do not move: constants of the sources, or the ends of a range."""
     if trial.distribution == ENDS:
         return tuple({float(end) for spec in task.calls[trial.workload].tensors for end in (spec.low, spec.high)})
     return source_values(task) if trial.distribution == NAMED else ()

@@ -180,14 +180,10 @@ def crowded(workloads: Sequence[Workload]) -> list[Workload]:
     """
     free, sizes = free_sizes(workloads), axis_sizes(workloads)
     last = sizes.get((0, len(workloads[0].tensors[0].shape) - 1)) if workloads[0].tensors else None
-    calls = []
+    lengths, calls = ((_COLUMNS, _MOST_LONG), (_PROGRAMS, _MOST_PROGRAMS)), list[Workload]()
     for size in free:
-        call = resized(workloads, dict.fromkeys(free, 2) | {size: _PROGRAMS})
-        longer = resized(workloads, dict.fromkeys(free, 2) | {size: _COLUMNS})
-        if size == last and count_elements(longer) <= _MOST_LONG:
-            calls.append(longer)
-        elif count_elements(call) <= _MOST_PROGRAMS:
-            calls.append(call)
+        tried = ((resized(workloads, dict.fromkeys(free, 2) | {size: n}), most) for n, most in lengths[size != last :])
+        calls += islice((call for call, most in tried if count_elements(call) <= most), 1)
     return calls
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from ..read.inductor_source import RawKernel
@@ -74,10 +74,15 @@ def split_axes(kernel: RawKernel, passed: Collection[str] = ()) -> tuple[list[Ax
     if any(axis.prefix == "r1_" for axis in axes):
         raise NotTidied("a reduction over two tiled axes")
     outer = len(axes) - len(_PLANE)
-    if outer > 0 and not any(calls_of("tl.dot", statement) for statement in body):
+    if outer > 0 and not is_matmul(body):
         planes = [replace(axis, shape=shape) for axis, shape in zip(axes[outer:], _PLANE, strict=True)]
         axes = [replace(axis, masked=False, block=1, shape="") for axis in axes[:outer]] + planes
     return axes, [rename(statement, _ALIASES) for statement in body]
+
+
+def is_matmul(body: Iterable[ast.stmt]) -> bool:
+    """True for the body of a kernel that multiplies blocks."""
+    return any(calls_of("tl.dot", statement) for statement in body)
 
 
 def _strip(body: list[ast.stmt], preamble: dict[str, ast.expr], looped: set[str]) -> list[ast.stmt]:

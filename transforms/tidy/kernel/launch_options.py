@@ -75,7 +75,7 @@ def _warps(blocks: Mapping[str, int], names: Mapping[str, str], is_matmul: bool)
 
 def _tile(sizes: Mapping[str, int]) -> dict[str, int]:
     """A square of columns and rows; where one of them is short, as many elements as there would be."""
-    wanted = {prefix: min(_TILE, size) if prefix != "z" else 1 for prefix, size in sizes.items()}
+    wanted = {prefix: min(_TILE, size) for prefix, size in sizes.items()}
     for prefix in ("x", "y"):
         wanted[prefix] = min(sizes[prefix], wanted[prefix] * (_TILE**2 // (wanted["x"] * wanted["y"])))
     return wanted

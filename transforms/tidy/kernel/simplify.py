@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from ..read.inductor_source import RawKernel
 from ..refusals import NotTidied
-from ..syntax.ast_tools import called, calls_of, walk, with_body
+from ..syntax.ast_tools import called, walk, with_body
 from . import forms
-from .iteration_space import Axis
+from .iteration_space import Axis, is_matmul
 from .passes import without_round_trips
 from .triton_functions import call, parsed
 from .typed_expressions import Expressions
@@ -29,7 +29,7 @@ class Simplifier(Expressions):
     """Simplifies the body of one kernel; `values` holds the types of its names afterwards."""
 
     def __init__(self, kernel: RawKernel, axes: Sequence[Axis], body: Sequence[ast.stmt]) -> None:
-        super().__init__(kernel.types, axes, any(calls_of("tl.dot", statement) for statement in body))
+        super().__init__(kernel.types, axes, is_matmul(body))
         self.depth = 0  # of loops
         body = without_round_trips(body, kernel.types)
         names = [node for statement in body for node in walk(statement) if isinstance(node, ast.Name)]
