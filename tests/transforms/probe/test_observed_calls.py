@@ -18,7 +18,7 @@ GATE = """
 class {name}(nn.Module):
     def __init__(self, table):
         super().__init__()
-        self.scale = {{"small": 0.5, "large": 2.0}}[table["which"]] * len(table["sizes"])
+        self.scale = {{"small": 0.5, "large": 2.0}}[table["which"].lower()] * len(table["sizes"])
 
     def forward(self, pair, limits):
         if len(pair) != 2 or pair[0].dim() != 5 or len(limits) != 3 or limits[0] > limits[1]:

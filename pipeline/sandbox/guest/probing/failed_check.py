@@ -112,7 +112,8 @@ def _explain_unequal(text: str, value: Any, required: Any) -> str:
         return f"must be {required}D"
     if pairs and text.startswith("len("):
         return f"{text} must be {required}"
-    return "; ".join(f"expected {other}, got {one}" for one, other in pairs)
+    shapes = f"{tuple(value)} must be {tuple(required)}" if len(pairs) > 1 else ""
+    return "; ".join(filter(None, (shapes, *(f"expected {other}, got {one}" for one, other in pairs))))
 
 
 def _size(node: ast.expr, names: Mapping[str, Any]) -> int | None:

@@ -58,7 +58,7 @@ _KINDS = (
     _kind("padding", ("1", "0", "(1, 1)", "2"), r"padding(?!_mode)|(^|_)pad$"),
     _kind("window", ("4", "(4, 4)", "8", "7", "3"), r"window"),
     _kind("kernel", ("3", "5", "1", "(3, 3)", "2"), r"kernel|ksize|filter_size|^k$|^k_(?!dim)|(^|_)ks$|conv_size"),
-    _kind("dropout", ("0.1", "0.0"), r"dropout|(^|_)drop|_drop$|prob$|^p$|(^|_)p_"),
+    _kind("dropout", ("0.1", "0.0"), r"dropout|(^|_)p?drop|_drop$|prob$|^p$|(^|_)p_"),
     _kind("epsilon", ("1e-5",), r"(^|_)eps(ilon)?$"),
     _kind("classes", ("10", "8"), r"(n|num|nb|total)?_?(class|labels?$|categor|ways$)|nclass"),
     _kind(

@@ -29,8 +29,8 @@ class Usage:
     number: bool = False
     attributes: set[str] = field(default_factory=set)
     keys: list[str] = field(default_factory=list)  # strings that subscript it: a dict
-    tables: set[str] = field(default_factory=set)  # names that it subscripts
-    strings: list[str] = field(default_factory=list)  # string literals that it is compared with
+    tables: set[str] = field(default_factory=set)  # names of dicts that it is looked up in
+    strings: list[str] = field(default_factory=list)  # strings that it is compared with, and keys of such dicts
     bounds: list[int] = field(default_factory=list)  # numbers above 2 that it is compared with
     ranks: list[int] = field(default_factory=list)  # possible ranks of a tensor, in order of appearance
     axes: list[tuple[str, ...]] = field(default_factory=list)  # names that a tensor's shape is unpacked into
@@ -57,6 +57,7 @@ class UsageVisitor(ast.NodeVisitor):
         self.constructs = constructs  # follow attributes that the constructor assigns
         self.usage = Usage()
         self.rebound = False
+        self.dicts: dict[str, ast.Dict] = {}  # local variables
         self._names = frozenset(parameter.partition("[")[0].split("."))  # in every use of the parameter
 
     def visit(self, node: ast.AST) -> None:
@@ -65,6 +66,9 @@ class UsageVisitor(ast.NodeVisitor):
 
     def follow(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
+            match statement:
+                case ast.Assign(targets=[ast.Name(name)], value=ast.Dict() as table):
+                    self.dicts[name] = table
             if self.rebound:
                 return
             self.visit(statement)
@@ -169,8 +173,8 @@ class UsageVisitor(ast.NodeVisitor):
                     self.usage.indexed = True
                 case ast.Tuple(elements) if not any(isinstance(e, ast.Constant) and e.value is ... for e in elements):
                     self.add_rank(sum(not (isinstance(e, ast.Constant) and e.value is None) for e in elements))
-        elif self.is_parameter(node.slice) and isinstance(node.value, ast.Name):
-            self.usage.tables.add(node.value.id)
+        elif self.is_parameter(node.slice):
+            self.look_up(node.value)
         elif isinstance(node.value, ast.Subscript) and self.is_parameter(node.value.value):
             self.usage.nested = True
         elif self.is_shape(node.value):
@@ -178,6 +182,15 @@ class UsageVisitor(ast.NodeVisitor):
                 case ast.Constant(int() as axis) | ast.Slice(lower=ast.Constant(int() as axis)):
                     self.usage.least = max(self.usage.least, axis + 1)
         self.generic_visit(node)
+
+    def look_up(self, table: ast.expr) -> None:
+        """Add the dict that the parameter is a key of: a name of the file, or the dict's literal keys."""
+        match self.dicts.get(table.id, table) if isinstance(table, ast.Name) else table:
+            case ast.Name(name):
+                self.usage.tables.add(name)
+            case ast.Dict(keys=keys):
+                texts = [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+                self.usage.strings += [text for text in texts[:3] if text not in self.usage.strings]
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if self.is_parameter(node.value):
@@ -223,6 +236,8 @@ class UsageVisitor(ast.NodeVisitor):
         first = node.args[0] if node.args else None
         if self.is_parameter(node.func):
             self.usage.called = True
+        if name == "get" and isinstance(node.func, ast.Attribute) and self.is_parameter(first):
+            self.look_up(node.func.value)
         if isinstance(node.func, ast.Name) and name in _ITERATES:
             self.usage.sequence |= any(self.is_parameter(arg) for arg in node.args)
         if name in _JOINS:

@@ -109,7 +109,6 @@ class Parameter:
     usage: Usage = field(default_factory=Usage)
     default: str = ""  # source text, "" if it has none
     value: Any = None  # the default itself
-    keys: tuple[str, ...] = ()  # string keys of a table of the file that it subscripts
     examples: tuple[str, ...] = ()  # defaults of other parameters of this name in the file
 
     @property
@@ -120,7 +119,7 @@ class Parameter:
 def candidates(parameter: Parameter, style: Style, classes: tuple[str, ...] = ()) -> list[str]:
     """Expressions to try, best first. `classes`: names of the other module classes of the source."""
     usage, values = parameter.usage, parameter.kind.values
-    ordered = [repr(text) for text in (*usage.strings, *parameter.keys)]
+    ordered = [repr(text) for text in usage.strings]
     if parameter.default and parameter.default != "None":
         ordered.append(parameter.default)
     if usage.keys:

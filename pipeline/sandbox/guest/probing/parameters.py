@@ -33,6 +33,7 @@ def constructor_parameters(entry: type[nn.Module], source: Source, namespace: Ma
         defaults = source.defaults(function) if function else {}
         for p in named:
             usage = source.usage(base.__name__, "__init__", p.name)
+            _add_keys(usage, namespace)
             required = p.default is _EMPTY
             yield Parameter(
                 name=p.name,
@@ -41,7 +42,6 @@ def constructor_parameters(entry: type[nn.Module], source: Source, namespace: Ma
                 usage=usage,
                 default="" if required else defaults.get(p.name, repr(p.default)),
                 value=None if required else p.default,
-                keys=tuple(key for table in sorted(usage.tables) for key in _keys(namespace.get(table))),
                 examples=source.examples(p.name),
             )
         return
@@ -71,8 +71,14 @@ def _annotation(parameter: inspect.Parameter) -> str:
     return annotation.__name__ if type(annotation) is type else str(annotation)
 
 
-def _keys(table: Any) -> list[str]:
-    return [key for key in list(table)[:3] if isinstance(key, str)] if isinstance(table, dict) else []
+def _add_keys(usage: Usage, namespace: Mapping[str, Any]) -> None:
+    """Add the first string keys of the file's tables that it subscripts to the strings that it may be."""
+    for table in sorted(usage.tables):
+        found = namespace.get(table)
+        keys = [key for key in list(found)[:3] if isinstance(key, str)] if isinstance(found, dict) else []
+        usage.strings += [key for key in keys if key not in usage.strings]
+    for part in usage.parts.values():
+        _add_keys(part, namespace)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,19 @@ from dataclasses import replace
 from functools import partial
 
 from .guarded_call import Failure
-from .guess import ANY_KEYS, LAYOUTS, SIZES, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
+from .guess import (
+    ANY_KEYS,
+    LAYOUTS,
+    MAX_ELEMENTS,
+    SIZES,
+    Guess,
+    ListArg,
+    PlainArg,
+    SizeArg,
+    SizesArg,
+    TensorArg,
+    planar,
+)
 
 # (pattern with two sizes, which of its groups is the actual size and which is the expected one). "12": group 1 is the
 # actual size. Two orders are both tried.
@@ -64,6 +76,7 @@ _RANKS = (
     r"<= (\d) dim",
     r"(\d)-?(?:D|dim)",
 )
+_SHAPE = r"[(\[](?:\d+, ?)+\d*[)\]]"  # "(2, 16)", "[2, 16]", "(2,)"
 _NAMED_SHAPE = re.compile(r"[(\[]((?:[A-Za-z_*]\w*|\d+)(?: ?, ?(?:[A-Za-z_]\w*|\d+|\*))+)[)\]]")  # "(*, 3, H, W)"
 _HIGHER_RANK = (
     r"Dimension out of range|too many indices|tuple index out of range|dimensions of repeat dims"
@@ -270,6 +283,8 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
         names = [item.strip() for item in match[1].split(",")]
         if not all(name.isdigit() for name in names):
             expected.append(len(names))
+    if resized := re.search(r"but got input with spatial dimensions of .* and [\w ]+ of [(\[]([\d., ]+)[)\]]", message):
+        expected.append(2 + len(re.findall(r"[\d.]+", resized[1])))
     if rows := re.search(r"cannot be multiplied \(1x(\d+) and", message):
         for index, item, tensor in guess.tensors():
             if guess.shape(tensor) == (int(rows[1]),):
@@ -290,6 +305,26 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
         for other in dict.fromkeys(ranks):
             for layout in LAYOUTS.get(other, ()) if other != rank else ():
                 yield guess.with_tensor(index, item, dims=layout)
+
+
+def _as_required(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    """Guesses in which a tensor, whose whole shape the message has, gets another shape that the message has."""
+    texts = re.findall(_SHAPE, failure.message)
+    shapes = dict.fromkeys(tuple(map(int, re.findall(r"\d+", text))) for text in texts)
+    for index, item, tensor in _blamed(guess, failure):
+        if (own := guess.shape(tensor)) in shapes:
+            for shape in shapes:
+                if shape != own and 0 not in shape and math.prod(shape) <= MAX_ELEMENTS:
+                    yield _with_shape(guess, index, item, shape)
+
+
+def _with_shape(guess: Guess, index: int, item: int, shape: Sequence[int]) -> Guess:
+    """The guess with another shape for one tensor, by the symbols of the other tensors where these have its sizes."""
+    others = [dim for i, k, tensor in guess.tensors() if (i, k) != (index, item) for dim in tensor.dims]
+    symbols = {guess.size(dim): dim for dim in reversed(others)}
+    added = {f"S{index}{item}{axis}": size for axis, size in enumerate(shape) if size not in symbols}
+    dims = tuple(symbols.get(size, f"S{index}{item}{axis}") for axis, size in enumerate(shape))
+    return guess.with_tensor(index, item, dims=dims).resized(added)
 
 
 def _all_of_layout(guess: Guess, layout: tuple[str, ...]) -> Iterator[Guess]:
@@ -475,6 +510,7 @@ _REPAIRS: tuple[tuple[str, Callable[[Guess, Failure], Iterator[Guess]]], ...] = 
     (_WANTS_NUMBER, _tensor_as_number),
     (_WANTS_RANGE, _in_range),
     ("index out of range|out of bounds", _smaller_indices),
+    (rf"{_SHAPE} must be {_SHAPE}|(?:should|must) be\D*{_SHAPE}.*{_SHAPE}", _as_required),
     ("", _ranks),
     ("", _multiples),
     ("", _sizes),

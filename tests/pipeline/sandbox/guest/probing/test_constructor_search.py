@@ -67,6 +67,12 @@ def test_a_failure_leads_to_another_value() -> None:
     assert arguments(constructor("self, what", body))[0] == "[[16, 32, 32, 32]]"
 
 
+def test_an_entry_of_a_configuration_is_a_key_of_the_table_it_is_looked_up_in() -> None:
+    tables = "LAYERS = {'first': nn.ReLU, 'second': nn.GELU}"
+    made = constructor("self, config", "self.act = LAYERS[config.norm_type]()", tables)
+    assert "'norm_type': 'first'" in arguments(made)[0]
+
+
 def test_constructions_are_repeatable_and_in_eval_mode() -> None:
     made = constructor("self, dim", "self.linear = nn.Linear(dim, 2); self.drop = nn.Dropout(0.5)")
     first, second = made.build("[4]"), made.build("[4]")

@@ -22,6 +22,10 @@ def sizes(x: Any) -> None:
         raise ValueError("no")
 
 
+def whole(x: Any) -> None:
+    assert x.size() == (2, 10, 6)
+
+
 def rank(x: Any) -> None:
     assert x.ndim == 4
 
@@ -67,6 +71,7 @@ def holds(x: Any) -> None:
     [
         (size, "expected 4, got 6"),
         (sizes, "no; expected 8, got 10"),
+        (whole, "(2, 6, 10) must be (2, 10, 6); expected 10, got 6; expected 6, got 10"),
         (rank, "must be 4D"),
         (ranks, "wrong; must be 4D, must be 5D"),
         (shape, "must be 2D"),

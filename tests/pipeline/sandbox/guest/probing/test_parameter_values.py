@@ -25,7 +25,7 @@ FIRST: dict[str, tuple[Parameter, str]] = {
     "another width": (Parameter("out_channels"), "48"),
     "a default": (Parameter("dim", default="24", value=24), "24"),
     "a string it is compared with": (Parameter("dim", usage=Usage(strings=["same", "valid"])), "'same'"),
-    "a key of a table": (Parameter("which", keys=("gelu", "relu")), "'gelu'"),
+    "a key of a table": (Parameter("which", usage=Usage(strings=["gelu", "relu"])), "'gelu'"),
     "over a bound": (Parameter("depth", usage=Usage(bounds=[100])), "2"),
     "an int": (Parameter("scale", annotation="int"), "2"),
     "a float": (Parameter("scale", annotation="float"), "2"),

@@ -59,6 +59,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Arg, ...], int]] = {
     "rank by unpacking": (lambda x: [d for d in [x.shape] for a, b, c in [d]], (X,), 1),
     "rank by permuting": (lambda x: x.permute(0, 2, 1), (X,), 1),
     "axis out of range": (lambda x: x.mean(3), (SEQUENCE,), 1),
+    "whole shape": (lambda x, y: x if y.shape == (2, 1, 24, 24) else 1 / other_shape(y), (SEQUENCE, X), 1),
     "named shape": (lambda x: x if x.dim() == 2 else 1 / raise_("input must be (batch, features)"), (X,), 1),
     "chunks": (lambda x: x.unflatten(1, (7, -1)), (X,), 1),
     "one chunk": (lambda x: x.unflatten(1, (7, 2)), (X,), 1),
@@ -71,6 +72,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Arg, ...], int]] = {
     "one tensor": (nn.AvgPool1d(3), (ListArg((SEQUENCE, SEQUENCE)),), 1),
     "one tensor with its methods": (lambda x: x.sum(), (ListArg((SEQUENCE, SEQUENCE)),), 1),
     "one tensor for a dict": (lambda x: x.sum(), (ListArg((SEQUENCE, SEQUENCE), ANY_KEYS),), 1),
+    "an image to resize": (lambda x: F.interpolate(x, size=(8, 10), mode="bilinear"), (SEQUENCE,), 1),
     "a pool of another rank": (nn.AvgPool1d(3), (X,), 1),
     "a key": (lambda x: x["mean"].sqrt(), (ListArg((ROWS, ROWS), ANY_KEYS),), 1),
     "a key of indices": (lambda x: torch.ones(9)[x["idx_i"]], (ListArg((ROWS, ROWS), ANY_KEYS),), 1),
@@ -78,6 +80,10 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Arg, ...], int]] = {
     "a number": (lambda x, y: x.repeat_interleave(int(y), 1), (X, other("B", "C")), 2),
     "a count": (lambda x, y: [x for _ in range(y)], (X, other("B")), 2),
 }  # fmt: skip
+
+
+def other_shape(y: Tensor) -> int:
+    return raise_(f"the mask should be of size (2, 1, 24, 24), but is {y.shape}")
 
 
 def raise_(message: str) -> int:
@@ -125,6 +131,12 @@ def test_the_tensor_in_the_failed_expression_is_changed_first() -> None:
     failed = failure("expected 3D input", names=("y",))
     first = next(iter(repairs(guess(X, y), failed, {})))
     assert first.args[0] == X and len(first.specs()[1].shape) == 3
+
+
+def test_a_required_shape_has_the_sizes_of_the_other_tensors() -> None:
+    failed = failure("the mask should be of size (2, 1, 24, 24, 7), but is torch.Size([2, 16, 12, 20])")
+    mask = next(iter(repairs(guess(SEQUENCE, X), failed, {}))).args[1]
+    assert isinstance(mask, TensorArg) and [*mask.dims[:1], *mask.dims[2:4]] == ["B", "L", "L"]
 
 
 def test_planes() -> None:
