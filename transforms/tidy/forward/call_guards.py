@@ -11,7 +11,7 @@ from kernelquarry.transforms.workloads.guards import Place, parse_guard, same_si
 
 from ..constructor.constructor_slice import forward_of
 from ..syntax.ast_tools import names_in, substitute, tuple_text
-from .arguments import places, shape_of
+from .arguments import known_shapes, places, shape_of, size_word
 
 _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
@@ -41,6 +41,28 @@ class Checks:
         lines = [line for tensor in sorted(self._tensors) for line in self._shape_lines(tensor)]
         return [*_value_lines(self._lowered), *lines, *self._guard_lines()]
 
+    def shape(self, argument: str) -> str:
+        """The shape of a graph input; "" for a tensor that `forward` makes of numbers.
+
+        Sizes that vary and that `forward` does not read are named after their axes.
+        """
+        known = known_shapes(self._lowered).get(argument)
+        if known is None:
+            return ""
+        varying = {size.size for size in self._lowered.constructor_sizes}
+        place, sizes = places(self._lowered)[argument], list[str]()
+        for axis, size in enumerate(known):
+            varies = place[0] == "input" or f"{place[0]}{place[1]}_{axis}" in varying
+            word = size_word(self._lowered, argument, axis) if varies else str(size)
+            sizes.append(self._size((*place, axis)) or word)
+        return tuple_text(sizes)
+
+    def _size(self, place: Place) -> str:
+        """A size as `forward` writes it, a number or a name; "" if `forward` does not read the size."""
+        if place in self._fixed:
+            return str(self._fixed[place])
+        return self._sizes.get(self._first(place), (place, ""))[1]
+
     def _first(self, place: Place) -> Place:
         return self._same.get(place, place)
 
@@ -65,14 +87,9 @@ class Checks:
     def _shape_lines(self, tensor: int) -> list[str]:
         if not self._is_checked(tensor):
             return []
-        axes, name = self._axes(tensor), self._tensors[tensor]
-        sizes = [str(self._fixed[place]) if place in self._fixed else self._name(place) for place in axes]
-        shape = tuple_text(sizes)
+        name, shape = self._tensors[tensor], tuple_text(list(map(self._size, self._axes(tensor))))
         message = f'f"{name} is {{tuple({name}.shape)}}, not {shape}"'
         return [f"if {name}.shape != {shape}:\n    raise ValueError({message})"]
-
-    def _name(self, place: Place) -> str:
-        return self._sizes[self._first(place)][1]
 
     def _guard_lines(self) -> list[str]:
         conditions = [self._named(guard) for guard in self._guards]
@@ -87,7 +104,8 @@ class Checks:
     def _named(self, guard: ast.expr) -> ast.expr:
         """The condition with the names that `forward` has for sizes."""
         places = {name: place for name in names_in(guard) if (place := size_at(name))}
-        return substitute(guard, {name: ast.Name(self._name(place), ast.Load()) for name, place in places.items()})
+        names = {name: self._sizes[self._first(place)][1] for name, place in places.items()}
+        return substitute(guard, {name: ast.Name(text, ast.Load()) for name, text in names.items()})
 
 
 def fixed_sizes(lowered: Lowered) -> dict[Place, int]:

@@ -14,6 +14,7 @@ from kernelquarry.transforms.workloads.axis_names import axis_word
 from ..kernel.addresses import COMPUTED
 from ..kernel.combine import tidy_combine
 from ..kernel.comments import comment
+from ..kernel.kernel_docstring import kernel_docstring
 from ..kernel.kernel_names import buffer_name, kernel_name, operator_names
 from ..kernel.tidy_kernel import Kernel, same_sizes, tidy_kernel
 from ..kernel.triton_functions import LIBRARY
@@ -190,7 +191,40 @@ class Body:
             self._steps.append(size)
             name = unused_name(size_word(lowered, size.argument, dim), self._taken)
             names[source, index, dim] = self._names[size.name] = name
-        return checks.lines(names)
+        lines = checks.lines(names)
+        if len(self.kernels) > 1:
+            for name, kernel in self.kernels.items():
+                self._describe(kernel, [self._given(step) for step in self._launches if step.kernel == name], checks)
+        return lines
+
+    def _describe(self, kernel: Kernel, launches: Sequence[Mapping[str, ast.expr]], checks: Checks) -> None:
+        """Add to the docstring of one of several kernels the shapes of tensors that are the same in all launches.
+
+        A model that writes the kernels before `forward` needs them for the buffers between kernels: with these shapes,
+        a coder wrote half as many more files of two kernels right (docs/results/training.md).
+        """
+        read, written = dict[str, str](), dict[str, str]()
+        for parameter, argument in zip(kernel.parameters, kernel.function.args.args, strict=False):
+            shapes = {self._shape(launch[parameter], checks) for launch in launches if "_ptr" in parameter}
+            if len(shapes) == 1 and (shape := shapes.pop()):
+                (written if "out_ptr" in parameter else read)[argument.arg.removesuffix("_ptr")] = shape
+        docstring = kernel.function.body[0]
+        assert isinstance(docstring, ast.Expr) and isinstance(docstring.value, ast.Constant)
+        docstring.value.value = kernel_docstring(str(docstring.value.value), read, written)
+
+    def _shape(self, node: ast.expr, checks: Checks) -> str:
+        """The shape of a tensor of a launch, in the sizes of this function; "" if it is not known."""
+        match node:
+            case ast.Name(name) if name in self._buffers:
+                return self._sizes_text(self._buffers[name].shape)
+            case ast.Name(name) if name in self._arguments:
+                return checks.shape(name)
+            case ast.Name(name):
+                views = [step.value for step in self._steps if isinstance(step, Bind) and step.name == name]
+                return self._shape(views[0], checks) if views else ""
+            case ast.Call(func=ast.Name("reinterpret_tensor"), args=[_, ast.Tuple(shape), *_]):
+                return self._sizes_text(shape)
+        return ""
 
     def _name_buffers(self) -> None:
         """Name results after `Words.results`, other buffers after the last operator of the kernel that fills them."""
