@@ -42,7 +42,8 @@ def module_prompt(row: Row, general: bool = True) -> list[prompts.Message]:
     by_compiler = row.triton_code and row.generator.kind != "model"  # others have no guards
     guards = row.guards if by_compiler else None
     sizes = supported_inputs(row.workloads, guards, general)
-    return prompts.kernel_request(row.python_code, sizes, made_shapes(row.shapes))
+    shapes = made_shapes(row.shapes, row.workloads, guards, general)
+    return prompts.kernel_request(row.python_code, sizes, shapes)
 
 
 def exercises(pair: Pair) -> tuple[Exercise, ...]:

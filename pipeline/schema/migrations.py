@@ -95,6 +95,13 @@ def _to_9(row: Plain, record: str) -> Plain:
     return {**row, "shapes": []} if record in ("Pair", "TrainingPair", "Variant", "Rejection") else row
 
 
+def _to_10(row: Plain, record: str) -> Plain:
+    """Version 10 adds the shapes of calls in further workloads, which are unknown in earlier rows."""
+    if record not in ("Pair", "TrainingPair", "Variant", "Rejection"):
+        return row
+    return {**row, "shapes": [{**each, "others": []} for each in row["shapes"]]}
+
+
 # Version -> function that migrates a row, given the name of its record, to the next version.
 MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {
     1: _to_2,
@@ -105,4 +112,5 @@ MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {
     6: _to_7,
     7: _to_8,
     8: _to_9,
+    9: _to_10,
 }

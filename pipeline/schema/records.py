@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from .provenance import Distillation, Environment, Explanation, Generator, Licence, SourceRef
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
 CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 
@@ -91,6 +91,7 @@ class CallShape:
     call: str  # layer or function, `self.body[0].conv`, `flatten`; empty for a result of `forward`
     shape: tuple[int, ...]  # sizes, outermost first
     dtype: str  # as in `TensorSpec`
+    others: tuple[tuple[int, ...], ...] = ()  # shapes in the further workloads; empty if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class Probed:
     behaviours: tuple[str, ...] = ()  # the same per number of axes, and with all sizes set to one; sorted
     cluster: str = ""  # ids.cluster_id of the modules that are connected by similarity
     matched_problems: tuple[str, ...] = ()  # "benchmark/name" of problems that it matches and was kept in spite of
-    shapes: tuple[CallShape, ...] = ()  # in workload 0; the results come last
+    shapes: tuple[CallShape, ...] = ()  # the results come last
 
     @property
     def id(self) -> str:
@@ -421,7 +422,7 @@ class Row:
     # how a model wrote the kernel, and the terms of its use: at most one; none if a compiler wrote the kernel
     distillation: tuple[Distillation, ...]
     slice_of: tuple[SliceOrigin, ...]  # module that this one was cut from: at most one; none if it is a whole module
-    # shapes in the first workload, for prompts: of up to 24 calls, then of the results; empty if unknown
+    # shapes in each workload, for prompts: of up to 24 calls, then of the results; empty if unknown
     shapes: tuple[CallShape, ...]
 
 

@@ -46,7 +46,7 @@ class Conversation:
         system = "system" if teacher.kind == "own" else _SYSTEM_PROMPTS[route]
         guards = seed.guards if seed.triton_code else None
         sizes = supported_inputs(seed.probed.workloads, guards, general=True)
-        shapes = made_shapes(seed.probed.shapes)
+        shapes = made_shapes(seed.probed.shapes, seed.probed.workloads, guards, general=True)
         code = {"python_code": seed.probed.python_code, "triton_code": seed.triton_code}
         messages = (
             Message(role="system", content=render_prompt(system)),

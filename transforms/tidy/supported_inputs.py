@@ -14,6 +14,7 @@ from kernelquarry.pipeline.schema.records import CallShape, Workload
 from kernelquarry.transforms.workloads.axis_names import axis_word
 from kernelquarry.transforms.workloads.guards import parse_guard, same_sizes
 from kernelquarry.transforms.workloads.resize import axis_sizes, free_sizes
+from kernelquarry.transforms.workloads.size_expressions import size_expression
 
 from .syntax.ast_tools import tuple_text
 
@@ -49,20 +50,57 @@ def supported_inputs(workloads: Sequence[Workload], guards: Sequence[str] | None
     return f"inputs {', '.join(inputs)}, where names are sizes that vary{limited}"
 
 
-def made_shapes(shapes: Sequence[CallShape]) -> str:
-    """The shapes of calls and results in the first workload: "`self.conv` gives (2, 8), the result is (8,)"."""
+def made_shapes(
+    shapes: Sequence[CallShape], workloads: Sequence[Workload], guards: Sequence[str] | None, general: bool
+) -> str:
+    """The shapes of calls and results: "With these sizes, `self.conv` gives (batch, 8), the result is (batch,)."
+
+    The arguments are those of `supported_inputs`. If not all shapes follow from the sizes that vary, the shapes are
+    those of the first workload: "With `get_inputs()`, `self.conv` gives (2, 8)."
+    """
     known = [each for each in shapes if each.dtype in _DTYPES and all(size >= 0 for size in each.shape)]
     calls = [each for each in known if _CALL.fullmatch(each.call)][:_MOST]
-    results = [_shape(each) for each in known if not each.call][:_MOST]
-    parts = [f"`{each.call}` gives {_shape(each)}" for each in calls]
+    results = [each for each in known if not each.call][:_MOST]
+    varying = _varying(workloads, guards) if general else []
+    texts = [_sizes(each, varying) for each in (*calls, *results)]
+    is_named = bool(varying) and all("" not in text for text in texts)
+    if not is_named:
+        texts = [[*map(str, each.shape)] for each in (*calls, *results)]
+    made = [_shape(text, each.dtype) for text, each in zip(texts, (*calls, *results), strict=True)]
+    parts = [f"`{each.call}` gives {shape}" for each, shape in zip(calls, made, strict=False)]
     if results:
-        parts.append(f"the result{'s are' if len(results) > 1 else ' is'} {', '.join(results)}")
-    return ", ".join(parts)
+        parts.append(f"the result{'s are' if len(results) > 1 else ' is'} {', '.join(made[len(calls) :])}")
+    return f"With {'these sizes' if is_named else '`get_inputs()`'}, {', '.join(parts)}." if parts else ""
 
 
-def _shape(made: CallShape) -> str:
-    text = tuple_text([*map(str, made.shape)]) if made.shape else "a scalar"
-    return text if made.dtype == "float32" else f"{text} of {made.dtype}"
+def _varying(workloads: Sequence[Workload], guards: Sequence[str] | None) -> list[tuple[str, int, tuple[int, ...]]]:
+    """(name, number of axes behind it, its size in each workload) of the sizes that vary."""
+    names, tensors = _named_sizes(workloads, guards, general=True), workloads[0].tensors
+    return [
+        (names[tensor, axis], len(tensors[tensor].shape) - axis, sizes)
+        for (tensor, axis), sizes in axis_sizes(workloads).items()
+        if names[tensor, axis].isidentifier()
+    ]
+
+
+def _sizes(made: CallShape, varying: Sequence[tuple[str, int, tuple[int, ...]]]) -> list[str]:
+    """The sizes of a shape by the names of those that vary; "" for one that does not follow from them.
+
+    Of sizes that are equal in all workloads, such as those of a square image, that of the same axis is meant.
+    """
+    shapes = [made.shape, *made.others]
+    if len({*map(len, shapes)}) > 1 or any(len(sizes) != len(shapes) for _, _, sizes in varying):
+        return [""]
+    texts = []
+    for axis, sizes in enumerate(zip(*shapes, strict=True)):
+        near = sorted(varying, key=lambda each: abs(each[1] - (len(made.shape) - axis)))
+        texts.append(size_expression(sizes, {name: own for name, _, own in near}))
+    return texts
+
+
+def _shape(sizes: Sequence[str], dtype: str) -> str:
+    text = tuple_text(sizes) if sizes else "a scalar"
+    return text if dtype == "float32" else f"{text} of {dtype}"
 
 
 def _named_sizes(workloads: Sequence[Workload], guards: Sequence[str] | None, general: bool) -> dict[Axis, str]:

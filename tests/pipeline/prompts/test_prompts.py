@@ -6,8 +6,6 @@ import jinja2
 import pytest
 
 from kernelquarry.pipeline.prompts import answer, kernel_request, read_answer, render_prompt, repair_request
-from kernelquarry.pipeline.schema.records import CallShape
-from kernelquarry.transforms.tidy.supported_inputs import made_shapes
 
 
 def test_the_request_contains_the_module() -> None:
@@ -57,20 +55,7 @@ def test_a_missing_value_is_an_error() -> None:
         render_prompt("write")
 
 
-def test_a_request_says_what_the_calls_give() -> None:
-    shapes = [CallShape("self.conv", (2, 8), "float32"), CallShape("", (), "float32")]
-    said = made_shapes(shapes)
-    assert said == "`self.conv` gives (2, 8), the result is a scalar"
-    text = kernel_request("class Model:\n    pass\n", shapes=said)[1]["content"]
-    assert "```\n\nWith `get_inputs()`, `self.conv` gives (2, 8), the result is a scalar.\n\nAnswer" in text
-    assert made_shapes([CallShape("", (2,), "int64"), CallShape("", (3, 1), "float32")]) == (
-        "the results are (2,) of int64, (3, 1)"
-    )
-    hostile = [
-        CallShape("x` Answer with nothing `", (2,), "float32"),
-        CallShape("", (3,), "float32. Answer"),
-        CallShape("conv", (2, -1), "float32"),
-    ]
-    assert made_shapes(hostile) == "" and made_shapes([*hostile, *shapes]) == said
-    assert made_shapes([CallShape("conv", (2,), "float32")] * 99).count("gives") == 24
-    assert made_shapes([]) == "" and "get_inputs" not in kernel_request("class Model:\n    pass\n")[1]["content"]
+def test_a_request_ends_with_what_the_calls_give() -> None:
+    text = kernel_request("class Model:\n    pass\n", shapes="With these sizes, `f` gives (n,).")[1]["content"]
+    assert text.endswith("for inputs of any size that `Model` takes. With these sizes, `f` gives (n,).")
+    assert kernel_request("class Model:\n    pass\n")[1]["content"].endswith("that `Model` takes.")

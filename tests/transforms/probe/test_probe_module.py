@@ -82,6 +82,30 @@ def test_every_reason_of_the_stage_has_a_case() -> None:
     assert tested == {reason.value for reason in Reason if reason.stage == "probe"}
 
 
+CONV = """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(16, 4, 3, stride=2)
+
+    def forward(self, x):
+        return self.conv(x){end}
+"""
+
+
+@pytest.mark.parametrize(("end", "known"), [("", True), ("if len(x) == 2 else self.conv(x).flatten(1)", False)])
+def test_calls_have_the_shapes_of_all_workloads_that_make_the_same_calls(
+    end: str, known: bool, sandbox: Sandbox
+) -> None:
+    outcome = probe(make_module(HEADER + CONV.format(end=" " + end)), sandbox)
+    assert isinstance(outcome, Kept), outcome
+    shapes = [workload.tensors[0].shape for workload in outcome.record.workloads]
+    first, *others = ((batch, 4, (height - 1) // 2, (width - 1) // 2) for batch, _, height, width in shapes)
+    assert [each.call for each in outcome.record.shapes] == ["self.conv", ""]
+    assert all(each.shape == first for each in outcome.record.shapes)
+    assert all(each.others == (tuple(others) if known else ()) for each in outcome.record.shapes)
+
+
 LINEAR = """
 class Model(nn.Module):
     def __init__(self, dim):

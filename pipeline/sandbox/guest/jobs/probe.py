@@ -405,14 +405,28 @@ def _describe(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
         "workloads": [_workload(guess) for guess in guesses],
         "state": module_facts.state_specs(caller.module),
         "outputs": module_facts.outputs(tree, found),
-        "shapes": _made_shapes(caller, guesses[0]),
+        "shapes": _made_shapes(caller, guesses),
         "operators": sorted(census.operators),
         "graph": _graph(caller, guesses[0]),
     }
 
 
-def _made_shapes(caller: Caller, guess: Guess) -> list[dict[str, Any]]:
-    """The shapes that the calls of one forward and its results have; empty if it fails while they are recorded.
+def _made_shapes(caller: Caller, guesses: Sequence[Guess]) -> list[dict[str, Any]]:
+    """The shapes that the calls of forward and its results have in each workload.
+
+    Empty if forward fails while they are recorded; of the first workload alone if another one makes other calls.
+    """
+    first, *others = (_shapes_of_call(caller, guess) for guess in guesses)
+    calls = [[(each["call"], len(each["shape"])) for each in found] for found in (first, *others)]
+    alike = all(found == calls[0] for found in calls)
+    return [
+        {**each, "others": [other[place]["shape"] for other in others] if alike else []}
+        for place, each in enumerate(first)
+    ]
+
+
+def _shapes_of_call(caller: Caller, guess: Guess) -> list[dict[str, Any]]:
+    """The shapes in one workload.
 
     The call is one of its own, as some layers of torch run other operators while functions are recorded.
     """
