@@ -62,7 +62,10 @@ def made_shapes(
     calls = [each for each in known if _CALL.fullmatch(each.call)][:_MOST]
     results = [each for each in known if not each.call][:_MOST]
     varying = _varying(workloads, guards) if general else []
-    texts = [_sizes(each, varying) for each in (*calls, *results)]
+    texts = []
+    for each in (*calls, *results):
+        texts.append(_sizes(each, varying))
+        varying = _with_sizes(varying, each, texts[-1])
     is_named = bool(varying) and all("" not in text for text in texts)
     if not is_named:
         texts = [[*map(str, each.shape)] for each in (*calls, *results)]
@@ -96,6 +99,19 @@ def _sizes(made: CallShape, varying: Sequence[tuple[str, int, tuple[int, ...]]])
         near = sorted(varying, key=lambda each: abs(each[1] - (len(made.shape) - axis)))
         texts.append(size_expression(sizes, {name: own for name, _, own in near}))
     return texts
+
+
+def _with_sizes(
+    varying: list[tuple[str, int, tuple[int, ...]]], made: CallShape, texts: Sequence[str]
+) -> list[tuple[str, int, tuple[int, ...]]]:
+    """The sizes that vary, and those of a call that follow from them, which sizes of later calls may follow from."""
+    known = {text for text, _, _ in varying}
+    found = [
+        (text, len(texts) - axis, sizes)
+        for axis, (text, *sizes) in enumerate(zip(texts, made.shape, *made.others, strict=False))
+        if text and not text.isdigit() and text not in known
+    ]
+    return [*varying, *((text, behind, tuple(sizes)) for text, behind, sizes in found)]
 
 
 def _shape(sizes: Sequence[str], dtype: str) -> str:

@@ -19,7 +19,7 @@ def size_expression(sizes: Sizes, varying: Mapping[str, Sizes]) -> str:
     The first expression that fits all workloads is taken: a name, a sum, a product, a rounded quotient.
 
     Args:
-        varying: name -> its sizes; of several names that fit, the first one is taken.
+        varying: name, or expression of names -> its sizes; of several that fit, the first one is taken.
     """
     if len(set(sizes)) == 1:
         return str(sizes[0])
@@ -34,11 +34,13 @@ def _expressions(sizes: Sizes, varying: Mapping[str, Sizes]) -> Iterator[tuple[s
         if abs(added := sizes[0] - own[0]) <= _MOST_ADDED:
             yield _sum(name, added), [size + added for size in own]
     for count in range(1, 1 + _MOST_MULTIPLIED):
-        for names in combinations_with_replacement(varying, count):
+        # Of a square image, whose sizes are equal, the product is that of both.
+        products = sorted(combinations_with_replacement(varying, count), key=lambda names: -len({*names}))
+        for names in products:
             yield from _multiples(sizes, names, varying)
     for added in sorted(range(-_MOST_ADDED_BELOW, 1 + _MOST_ADDED_BELOW), key=abs):
         for name, own in varying.items():
-            text = f"({_sum(name, added)})" if added else name
+            text = _atom(_sum(name, added))
             for factor in _FACTORS:
                 yield f"{text} // {factor}", [(size + added) // factor for size in own]
 
@@ -50,7 +52,12 @@ def _multiples(sizes: Sizes, names: Sequence[str], varying: Mapping[str, Sizes])
         products = [product * size for product, size in zip(products, varying[name], strict=True)]
     factor, rest = divmod(sizes[0], products[0]) if products[0] else (0, 1)
     if factor and not rest:
-        yield " * ".join([*names, *([str(factor)] if factor > 1 else [])]), [factor * size for size in products]
+        factors = [*map(_atom, names), *([str(factor)] if factor > 1 else [])]
+        yield " * ".join(factors), [factor * size for size in products]
+
+
+def _atom(text: str) -> str:
+    return text if text.isidentifier() else f"({text})"
 
 
 def _sum(name: str, added: int) -> str:

@@ -55,6 +55,7 @@ class ProblemShape:
     call: str
     shape: tuple[int, ...]
     dtype: str
+    others: tuple[tuple[int, ...], ...] = ()  # at the sizes of the reply's calls that vary; () if unknown
 
 
 @dataclass(frozen=True, slots=True)

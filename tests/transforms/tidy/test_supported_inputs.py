@@ -59,13 +59,19 @@ OTHER = CallShape("topk", (2, 50), "float32", ((3, 9),))
     ("shapes", "general", "described"),
     [
         ([CONV], True, "With these sizes, `self.conv` gives (batch, 16, (height + 1) // 2, (width + 1) // 2)."),
+        (
+            [CONV, RESULT],
+            True,
+            "With these sizes, `self.conv` gives (batch, 16, (height + 1) // 2, (width + 1) // 2), "
+            "the result is (batch, ((width + 1) // 2) * ((height + 1) // 2) * 16).",
+        ),
         ([CONV], False, "With `get_inputs()`, `self.conv` gives (2, 16, 3, 3)."),
         ([CONV, OTHER], True, "With `get_inputs()`, `self.conv` gives (2, 16, 3, 3), `topk` gives (2, 50)."),
         ([CallShape("", (), "int64", ((),))], True, "With these sizes, the result is a scalar of int64."),
         ([CallShape("", (2,), "int64"), CallShape("", (3, 1), "float32")], True, "NUMBERS (2,) of int64, (3, 1)."),
         ([], True, ""),
     ],
-    ids=["named", "fixed", "one_without_expression", "scalar", "first_workload_alone", "none"],
+    ids=["named", "from_a_call", "fixed", "one_without_expression", "scalar", "first_workload_alone", "none"],
 )
 def test_shapes_have_the_names_of_sizes_that_vary(shapes: list[CallShape], general: bool, described: str) -> None:
     expected = described.replace("NUMBERS", "With `get_inputs()`, the results are")

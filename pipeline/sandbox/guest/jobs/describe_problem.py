@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ from ..lib.load_source import load_source
 from ..lib.on_meta import OnMeta
 from ..lib.pytree import fill, tensors_of
 from ..probing import module_facts
-from ..probing.call_shapes import CallShapes
+from ..probing.call_shapes import CallShapes, in_each_call
 from ..probing.guarded_call import Failure, attempt, seed
 from ..probing.observed_calls import NotRepresentable, source_of
 from ..probing.problem_sizes import Cost, Size, Sizes, capped, shrink, sizes_of, variations, with_sizes
@@ -83,7 +83,7 @@ def _describe(request: ProblemRequest) -> tuple[ProblemReply, dict[str, Tensor]]
         operators = problem.census().operators
         given = problem if problem.code == code else given
         is_cheap = outlines or given is problem
-        shapes = given.made_shapes() if given and is_cheap and more else ()
+        shapes = given.made_shapes((problem, *calls)) if given and is_cheap and more else ()
     described = tuple(call.described(problem.most, problem.takes_either) for call in (problem, *calls))
     initial = _Problem(problem.code) if problem.is_stateful else problem
     is_like_draws = limits is None or all(map(_is_ordinary, problem.tensors))
@@ -181,17 +181,41 @@ class _Problem:
             self.call(arguments)
         return census
 
-    def made_shapes(self) -> tuple[ProblemShape, ...]:
-        """The shapes that calls and the forward give; () if the module does not run without values, as its inputs."""
+    def made_shapes(self, calls: Sequence[_Problem]) -> tuple[ProblemShape, ...]:
+        """The shapes that calls and the forward give; () if the module does not run without values, as its inputs.
+
+        The further shapes are at the sizes that differ between `calls`, as each of them has these.
+        """
+        first = self._made_shapes(self.tensors)
+        others = [self._made_shapes(tensors) for tensors in self._varied(calls)] if first else []
+        made = in_each_call(first, others)
+        return tuple(
+            ProblemShape(each["call"], tuple(each["shape"]), each["dtype"], tuple(map(tuple, each["others"])))
+            for each in made
+        )
+
+    def _made_shapes(self, tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
         calls = CallShapes(self.module)
-        has_values = not all(value.is_meta for value in self.tensors)
+        has_values = not all(value.is_meta for value in tensors)
         try:
             with nullcontext() if has_values else OnMeta(), calls.with_layers():
-                results = [*tensors_of(self.call())]
+                results = [*tensors_of(self.call(fill(self._tree, [value.clone() for value in tensors])))]
         except (_Unfit, RuntimeError, NotImplementedError):
-            return ()
-        made = calls.with_results(results)
-        return tuple(ProblemShape(each["call"], tuple(each["shape"]), each["dtype"]) for each in made)
+            return []
+        return calls.with_results(results)
+
+    def _varied(self, calls: Sequence[_Problem]) -> Iterator[list[Tensor]]:
+        """This problem's inputs with each size that differs between the calls as each of them has it."""
+        shapes = [call.shapes for call in calls]
+        if any([*map(len, other)] != [value.dim() for value in self.tensors] for other in shapes):
+            return
+        axes = [(place, axis) for place, value in enumerate(self.tensors) for axis in range(value.dim())]
+        varying = {(place, axis) for place, axis in axes if len({other[place][axis] for other in shapes}) > 1}
+        for other in shapes:
+            sizes = [[*value.shape] for value in self.tensors]
+            for place, axis in varying:
+                sizes[place][axis] = other[place][axis]
+            yield [value.new_zeros(size) for value, size in zip(self.tensors, sizes, strict=True)]
 
     def check(self) -> float:
         """CPU seconds of a call. Raises: _Unfit: it raises, changes an input that is two, or two calls differ."""

@@ -22,7 +22,7 @@ from kernelquarry.pipeline.sandbox.jobs.probe import ProbeRequest
 from ..lib.load_source import load_source
 from ..probing import module_facts, task_checks
 from ..probing.call_search import MAX_CALLS, MAX_CALLS_AGAIN, Caller, search, smaller, variations
-from ..probing.call_shapes import CallShapes
+from ..probing.call_shapes import CallShapes, in_each_call
 from ..probing.constructor_search import Construction, Constructor
 from ..probing.first_guesses import first_guesses
 from ..probing.guarded_call import Failure, TooBig, Unfit, attempt, failure_of, seed
@@ -414,15 +414,10 @@ def _describe(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
 def _made_shapes(caller: Caller, guesses: Sequence[Guess]) -> list[dict[str, Any]]:
     """The shapes that the calls of forward and its results have in each workload.
 
-    Empty if forward fails while they are recorded; of the first workload alone if another one makes other calls.
+    Empty if forward fails while they are recorded.
     """
     first, *others = (_shapes_of_call(caller, guess) for guess in guesses)
-    calls = [[(each["call"], len(each["shape"])) for each in found] for found in (first, *others)]
-    alike = all(found == calls[0] for found in calls)
-    return [
-        {**each, "others": [other[place]["shape"] for other in others] if alike else []}
-        for place, each in enumerate(first)
-    ]
+    return in_each_call(first, others)
 
 
 def _shapes_of_call(caller: Caller, guess: Guess) -> list[dict[str, Any]]:

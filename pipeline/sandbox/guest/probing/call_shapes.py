@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,6 +67,16 @@ class CallShapes(TorchFunctionMode):
             made = _shape_of(call, tensor)
             if len(self.found) < _MOST and tensor.shape not in given and made not in self.found:
                 self.found.append(made)
+
+
+def in_each_call(first: Sequence[dict[str, Any]], others: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The shapes of a forward with those of further ones; without these if one of them makes other calls."""
+    calls = [[(each["call"], len(each["shape"])) for each in found] for found in (first, *others)]
+    alike = all(found == calls[0] for found in calls)
+    return [
+        {**each, "others": [other[place]["shape"] for other in others] if alike else []}
+        for place, each in enumerate(first)
+    ]
 
 
 def _shape_of(call: str, tensor: Tensor) -> dict[str, Any]:
