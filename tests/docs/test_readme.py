@@ -22,7 +22,7 @@ def test_the_sample_loads_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
-@pytest.mark.parametrize(("start", "column"), [("class Model(", "python_code"), ("@triton.jit", "triton_code")])
+@pytest.mark.parametrize(("start", "column"), [("class Model(", "python_code"), ("class ModelNew(", "triton_code")])
 def test_the_code_is_a_rows_code(start: str, column: str) -> None:
     (row,) = (row for row in read_rows(ROOT / "examples" / "sample") if row.module_name == "Snake")
     (block,) = (block for block in BLOCKS if block.startswith(start))

@@ -1,4 +1,4 @@
-"""Turn Inductor's source for a module into a candidate: one file with imports, kernels and `ModelNew`."""
+"""Turn Inductor's source for a module into a candidate: one file with imports, `ModelNew` and kernels."""
 
 from __future__ import annotations
 
@@ -83,11 +83,14 @@ def _render(lowered: Lowered, autotuned: bool) -> tuple[str, list[Body]]:
 def _file(
     lowered: Lowered, given: Mapping[str, Argument], bodies: Sequence[Body], functions: Sequence[str], forward: str
 ) -> str:
-    """The text of the file; `functions` are classes that `forward` uses."""
+    """The text of the file, from `ModelNew` down to the functions that kernels call.
+
+    `functions` are classes that `forward` uses.
+    """
     kept = [part for binding in lowered.bindings for part in re.findall(r"\w+", binding.name)]
     constructor = slice_constructor(lowered.probed.python_code, [state.name for state in lowered.probed.state], kept)
     kernels = [kernel.function for body in bodies for kernel in body.kernels.values()]
-    triton = [*bodies[0].combines.values(), *kernels]
+    triton = [*kernels, *bodies[0].combines.values()]
     library = library_calls(triton)
     defined = {node.name for node in constructor.definitions if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     if hidden := defined.intersection(library):
@@ -103,11 +106,11 @@ def _file(
     literals = [binding for binding in lowered.bindings if binding.source is Source.LITERAL]
     _register_literals(entry, {given[literal.argument].role: literal.name for literal in literals})
     texts = [
-        *(LIBRARY[name] for name in library),
-        *map(function_text, triton),
-        *functions,
         *map(function_text, constructor.definitions),
         _entry_text(entry) + "\n\n" + forward,
+        *functions,
+        *map(function_text, triton),
+        *(LIBRARY[name] for name in reversed(library)),
     ]
     return file_text(_imports(constructor.imports, triton, functions, texts), texts)
 

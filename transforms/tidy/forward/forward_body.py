@@ -200,8 +200,7 @@ class Body:
     def _describe(self, kernel: Kernel, launches: Sequence[Mapping[str, ast.expr]], checks: Checks) -> None:
         """Add to the docstring of one of several kernels the shapes of tensors that are the same in all launches.
 
-        A model that writes the kernels before `forward` needs them for the buffers between kernels: with these shapes,
-        a coder wrote half as many more files of two kernels right (docs/results/training.md).
+        With them, and `ModelNew` first, a coder writes more files of several kernels right (docs/results/training.md).
         """
         read, written = dict[str, str](), dict[str, str]()
         for parameter, argument in zip(kernel.parameters, kernel.function.args.args, strict=False):
