@@ -80,7 +80,7 @@ def _problem(reply: ProblemReply, values: Tensors) -> Problem:
         operators=reply.operators,
         given=_workload(reply.given) if reply.given else None,
         given_init_args=reply.given_init_args,
-        given_shapes=tuple(CallShape(each.call, each.shape, each.dtype, each.others) for each in reply.given_shapes),
+        given_shapes=tuple(CallShape(each.call, each.shape, each.dtype, each.further) for each in reply.given_shapes),
         structure=reply.structure,
         values=values,
         strided=reply.strided,

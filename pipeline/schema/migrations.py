@@ -99,7 +99,7 @@ def _to_10(row: Plain, record: str) -> Plain:
     """Version 10 adds the shapes of calls in further workloads, which are unknown in earlier rows."""
     if record not in ("Pair", "TrainingPair", "Variant", "Rejection"):
         return row
-    return {**row, "shapes": [{**each, "others": []} for each in row["shapes"]]}
+    return {**row, "shapes": [{**each, "further": []} for each in row["shapes"]]}
 
 
 # Version -> function that migrates a row, given the name of its record, to the next version.

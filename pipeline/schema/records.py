@@ -91,7 +91,7 @@ class CallShape:
     call: str  # layer or function, `self.body[0].conv`, `flatten`; empty for a result of `forward`
     shape: tuple[int, ...]  # sizes, outermost first
     dtype: str  # as in `TensorSpec`
-    others: tuple[tuple[int, ...], ...] = ()  # shapes in the further workloads; empty if unknown
+    further: tuple[tuple[int, ...], ...] = ()  # its shape in each further workload; empty if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +422,7 @@ class Row:
     # how a model wrote the kernel, and the terms of its use: at most one; none if a compiler wrote the kernel
     distillation: tuple[Distillation, ...]
     slice_of: tuple[SliceOrigin, ...]  # module that this one was cut from: at most one; none if it is a whole module
-    # shapes in each workload, for prompts: of up to 24 calls, then of the results; empty if unknown
+    # shapes of up to 24 calls, then of the results, in each workload, for prompts; empty if unknown
     shapes: tuple[CallShape, ...]
 
 

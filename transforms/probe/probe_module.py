@@ -144,6 +144,10 @@ def _parse(report: Report, limits: ProbeLimits) -> _Found:
             raise ValueError(f"a digest {digest[:40]!r}")
     if not found.workloads or not is_list(found.init_args):
         raise ValueError("no workload, or constructor arguments that are no list")
+    for made in found.shapes:
+        shapes = (made.shape, *made.further)
+        if len(made.further) not in (0, len(found.workloads) - 1) or not all(map(_is_shape, shapes)):
+            raise ValueError(f"a call that gives the shapes {str(shapes)[:40]}")
     for call in found.workloads:
         indices = _indices(call.args)
         if not all(type(i) is int for i in indices) or sorted(indices) != list(range(len(call.tensors))):
@@ -160,6 +164,10 @@ def _parse(report: Report, limits: ProbeLimits) -> _Found:
     return found
 
 
+def _is_shape(sizes: tuple[int, ...]) -> bool:
+    return len(sizes) <= _MOST_AXES and all(0 <= size <= _LARGEST for size in sizes)
+
+
 def _is_node(node: JsonValue, place: int) -> bool:
     """True for a leaf, or an operator whose inputs are earlier nodes."""
     match node:
@@ -171,7 +179,8 @@ def _is_node(node: JsonValue, place: int) -> bool:
 
 
 _DTYPES = frozenset({"float32", "int64", "bool"})
-_LARGEST = 1 << 31  # integer that an input may hold
+_LARGEST = 1 << 31  # integer that an input may hold, and size of a shape
+_MOST_AXES = 32
 
 
 def _indices(tree: JsonValue) -> list[Any]:

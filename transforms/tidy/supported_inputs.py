@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.records import CallShape, Workload
 from kernelquarry.transforms.workloads.axis_names import axis_word
@@ -23,6 +24,10 @@ _SIZE = re.compile(r"input(\d+)_(\d+)")  # in guards
 # A guest claims shapes, and nothing in a module is an instruction to a model.
 _CALL = re.compile(r"[\w.\[\]]{1,80}")
 _MOST = 24
+_MOST_AXES = 8
+_LARGEST = 1 << 31
+_LONGEST_SIZE = 40  # characters of an expression that others may contain
+_MOST_SIZES = 32  # that other sizes may follow from
 _DTYPES = frozenset("bool float32 float16 bfloat16 float64 int8 int16 int32 int64 uint8 complex64".split())
 
 
@@ -58,7 +63,7 @@ def made_shapes(
     The arguments are those of `supported_inputs`. If not all shapes follow from the sizes that vary, the shapes are
     those of the first workload: "With `get_inputs()`, `self.conv` gives (2, 8)."
     """
-    known = [each for each in shapes if each.dtype in _DTYPES and all(size >= 0 for size in each.shape)]
+    known = [each for each in shapes if each.dtype in _DTYPES and all(map(_is_shape, (each.shape, *each.further)))]
     calls = [each for each in known if _CALL.fullmatch(each.call)][:_MOST]
     results = [each for each in known if not each.call][:_MOST]
     varying = _varying(workloads, guards) if general else []
@@ -76,42 +81,60 @@ def made_shapes(
     return f"With {'these sizes' if is_named else '`get_inputs()`'}, {', '.join(parts)}." if parts else ""
 
 
-def _varying(workloads: Sequence[Workload], guards: Sequence[str] | None) -> list[tuple[str, int, tuple[int, ...]]]:
-    """(name, number of axes behind it, its size in each workload) of the sizes that vary."""
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """A size that varies."""
+
+    text: str  # a name, or an expression of names
+    behind: int  # axes from its axis to the end of the shape
+    sizes: tuple[int, ...]  # in each workload
+
+
+def _varying(workloads: Sequence[Workload], guards: Sequence[str] | None) -> list[_Size]:
+    """The sizes of the inputs that vary."""
     names, tensors = _named_sizes(workloads, guards, general=True), workloads[0].tensors
     return [
-        (names[tensor, axis], len(tensors[tensor].shape) - axis, sizes)
+        _Size(names[tensor, axis], len(tensors[tensor].shape) - axis, sizes)
         for (tensor, axis), sizes in axis_sizes(workloads).items()
         if names[tensor, axis].isidentifier()
     ]
 
 
-def _sizes(made: CallShape, varying: Sequence[tuple[str, int, tuple[int, ...]]]) -> list[str]:
-    """The sizes of a shape by the names of those that vary; "" for one that does not follow from them.
-
-    Of sizes that are equal in all workloads, such as those of a square image, that of the same axis is meant.
-    """
-    shapes = [made.shape, *made.others]
-    if len({*map(len, shapes)}) > 1 or any(len(sizes) != len(shapes) for _, _, sizes in varying):
+def _sizes(made: CallShape, varying: Sequence[_Size]) -> list[str]:
+    """The sizes of a shape by those that vary; "" for one that does not follow from them."""
+    shapes = [made.shape, *made.further]
+    if len({*map(len, shapes)}) > 1 or any(len(each.sizes) != len(shapes) for each in varying):
         return [""]
-    texts = []
-    for axis, sizes in enumerate(zip(*shapes, strict=True)):
-        near = sorted(varying, key=lambda each: abs(each[1] - (len(made.shape) - axis)))
-        texts.append(size_expression(sizes, {name: own for name, _, own in near}))
-    return texts
+    axes = enumerate(zip(*shapes, strict=True))
+    return [size_expression(sizes, _near(varying, len(made.shape) - axis)) for axis, sizes in axes]
 
 
-def _with_sizes(
-    varying: list[tuple[str, int, tuple[int, ...]]], made: CallShape, texts: Sequence[str]
-) -> list[tuple[str, int, tuple[int, ...]]]:
-    """The sizes that vary, and those of a call that follow from them, which sizes of later calls may follow from."""
-    known = {text for text, _, _ in varying}
+def _near(varying: Sequence[_Size], behind: int) -> dict[str, tuple[int, ...]]:
+    """The sizes that an axis may follow from, nearest first, counted from the last axis.
+
+    Of several with the same sizes in all workloads, the nearest is meant; none of them if two are as near.
+    """
+    ordered = sorted(varying, key=lambda each: abs(each.behind - behind))
+    texts = dict[tuple[tuple[int, ...], int], set[str]]()  # by sizes and distance
+    for each in ordered:
+        texts.setdefault((each.sizes, abs(each.behind - behind)), set()).add(each.text)
+    unclear = {text for found in texts.values() if len(found) > 1 for text in found}
+    return {each.text: each.sizes for each in ordered if each.text not in unclear}
+
+
+def _with_sizes(varying: list[_Size], made: CallShape, texts: Sequence[str]) -> list[_Size]:
+    """Add the sizes of a call that follow from known ones, so that sizes of later calls can refer to them."""
+    known = {each.text for each in varying}
     found = [
-        (text, len(texts) - axis, sizes)
-        for axis, (text, *sizes) in enumerate(zip(texts, made.shape, *made.others, strict=False))
-        if text and not text.isdigit() and text not in known
+        _Size(text, len(texts) - axis, tuple(sizes))
+        for axis, (text, *sizes) in enumerate(zip(texts, made.shape, *made.further, strict=False))
+        if 0 < len(text) <= _LONGEST_SIZE and not text.isdigit() and text not in known
     ]
-    return [*varying, *((text, behind, tuple(sizes)) for text, behind, sizes in found)]
+    return [*varying, *found][:_MOST_SIZES]
+
+
+def _is_shape(sizes: Sequence[int]) -> bool:
+    return len(sizes) <= _MOST_AXES and all(0 <= size <= _LARGEST for size in sizes)
 
 
 def _shape(sizes: Sequence[str], dtype: str) -> str:

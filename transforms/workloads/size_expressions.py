@@ -7,8 +7,10 @@ from itertools import combinations_with_replacement
 
 _FACTORS = (2, 3, 4, 5, 6, 7, 8, 16, 32)
 _MOST_ADDED = 64
-_MOST_ADDED_BELOW = 8  # before a division: a larger number fits too many sizes by chance
+_MOST_ADDED_BELOW = 8  # added before a division; larger numbers fit by chance
 _MOST_MULTIPLIED = 3  # sizes of a product
+_FACTOR_NAMES = 8  # names that products are tried of
+_ENOUGH = 3  # workloads; two fit too many expressions by chance
 
 Sizes = Sequence[int]  # a size in each workload
 
@@ -30,13 +32,15 @@ def _expressions(sizes: Sizes, varying: Mapping[str, Sizes]) -> Iterator[tuple[s
     """Expressions, the simplest first, and their sizes in each workload."""
     for name, own in varying.items():
         yield name, [*own]
+    if len(sizes) < _ENOUGH:
+        return
     for name, own in varying.items():
         if abs(added := sizes[0] - own[0]) <= _MOST_ADDED:
             yield _sum(name, added), [size + added for size in own]
     for count in range(1, 1 + _MOST_MULTIPLIED):
-        # Of a square image, whose sizes are equal, the product is that of both.
-        products = sorted(combinations_with_replacement(varying, count), key=lambda names: -len({*names}))
-        for names in products:
+        # Distinct names come first: the area of a square image is `height * width`.
+        found = combinations_with_replacement([*varying][:_FACTOR_NAMES], count)
+        for names in sorted(found, key=lambda names: -len({*names})):
             yield from _multiples(sizes, names, varying)
     for added in sorted(range(-_MOST_ADDED_BELOW, 1 + _MOST_ADDED_BELOW), key=abs):
         for name, own in varying.items():

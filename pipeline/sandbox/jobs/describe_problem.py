@@ -55,7 +55,7 @@ class ProblemShape:
     call: str
     shape: tuple[int, ...]
     dtype: str
-    others: tuple[tuple[int, ...], ...] = ()  # at the sizes of the reply's calls that vary; () if unknown
+    further: tuple[tuple[int, ...], ...] = ()  # at the varying sizes of each of the reply's calls; () if unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def test_version_9(record: type, tmp_path: Path) -> None:
     made = record(**{field.name: getattr(make_pair(), field.name) for field in fields(Pair)})
     made = replace(made, shapes=(CallShape("", (2,), "float32"),))
     row = to_plain(made)
-    del row["shapes"][0]["others"]
+    del row["shapes"][0]["further"]
     write(tmp_path / "old.parquet", [{**row, "schema_version": 9}], 9, record)
     assert list(read_published(tmp_path / "old.parquet", record)) == [made]
 

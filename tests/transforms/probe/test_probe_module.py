@@ -100,10 +100,10 @@ def test_calls_have_the_shapes_of_all_workloads_that_make_the_same_calls(
     outcome = probe(make_module(HEADER + CONV.format(end=" " + end)), sandbox)
     assert isinstance(outcome, Kept), outcome
     shapes = [workload.tensors[0].shape for workload in outcome.record.workloads]
-    first, *others = ((batch, 4, (height - 1) // 2, (width - 1) // 2) for batch, _, height, width in shapes)
+    first, *further = ((batch, 4, (height - 1) // 2, (width - 1) // 2) for batch, _, height, width in shapes)
     assert [each.call for each in outcome.record.shapes] == ["self.conv", ""]
     assert all(each.shape == first for each in outcome.record.shapes)
-    assert all(each.others == (tuple(others) if known else ()) for each in outcome.record.shapes)
+    assert all(each.further == (tuple(further) if known else ()) for each in outcome.record.shapes)
 
 
 LINEAR = """

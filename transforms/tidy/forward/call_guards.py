@@ -11,7 +11,7 @@ from kernelquarry.transforms.workloads.guards import Place, parse_guard, same_si
 
 from ..constructor.constructor_slice import forward_of
 from ..syntax.ast_tools import names_in, substitute, tuple_text
-from .arguments import known_shapes, places, shape_of, size_word
+from .arguments import known_shapes, places, shape_of
 
 _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
@@ -42,9 +42,9 @@ class Checks:
         return [*_value_lines(self._lowered), *lines, *self._guard_lines()]
 
     def shape(self, argument: str) -> str:
-        """The shape of a graph input; "" for a tensor that `forward` makes of numbers.
+        """The shape of a graph input, in the names of `forward`.
 
-        Sizes that vary and that `forward` does not read are named after their axes.
+        "" for a tensor that `forward` makes of numbers, and if a size varies that `forward` does not read.
         """
         known = known_shapes(self._lowered).get(argument)
         if known is None:
@@ -53,9 +53,8 @@ class Checks:
         place, sizes = places(self._lowered)[argument], list[str]()
         for axis, size in enumerate(known):
             varies = place[0] == "input" or f"{place[0]}{place[1]}_{axis}" in varying
-            word = size_word(self._lowered, argument, axis) if varies else str(size)
-            sizes.append(self._size((*place, axis)) or word)
-        return tuple_text(sizes)
+            sizes.append(self._size((*place, axis)) or ("" if varies else str(size)))
+        return tuple_text(sizes) if all(sizes) else ""
 
     def _size(self, place: Place) -> str:
         """A size as `forward` writes it, a number or a name; "" if `forward` does not read the size."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..syntax.print_code import LINE
 
 _INDENT = 4 * " "
-_UNBROKEN = "\N{NO-BREAK SPACE}"  # for spaces at which no line ends
+_UNBROKEN = "\N{NO-BREAK SPACE}"  # stands for a space at which no line may break
 
 
 def kernel_docstring(operators: str, read: Mapping[str, str], written: Mapping[str, str]) -> str:

@@ -31,7 +31,7 @@ from ..lib.load_source import load_source
 from ..lib.on_meta import OnMeta
 from ..lib.pytree import fill, tensors_of
 from ..probing import module_facts
-from ..probing.call_shapes import CallShapes, in_each_call
+from ..probing.call_shapes import CallShapes, with_further_shapes
 from ..probing.guarded_call import Failure, attempt, seed
 from ..probing.observed_calls import NotRepresentable, source_of
 from ..probing.problem_sizes import Cost, Size, Sizes, capped, shrink, sizes_of, variations, with_sizes
@@ -184,13 +184,13 @@ class _Problem:
     def made_shapes(self, calls: Sequence[_Problem]) -> tuple[ProblemShape, ...]:
         """The shapes that calls and the forward give; () if the module does not run without values, as its inputs.
 
-        The further shapes are at the sizes that differ between `calls`, as each of them has these.
+        `further` holds the shapes at the varying sizes of each call in `calls`.
         """
         first = self._made_shapes(self.tensors)
-        others = [self._made_shapes(tensors) for tensors in self._varied(calls)] if first else []
-        made = in_each_call(first, others)
+        further = [self._made_shapes(tensors) for tensors in self._varied(calls)] if first else []
+        made = with_further_shapes(first, further)
         return tuple(
-            ProblemShape(each["call"], tuple(each["shape"]), each["dtype"], tuple(map(tuple, each["others"])))
+            ProblemShape(each["call"], tuple(each["shape"]), each["dtype"], tuple(map(tuple, each["further"])))
             for each in made
         )
 
@@ -205,7 +205,7 @@ class _Problem:
         return calls.with_results(results)
 
     def _varied(self, calls: Sequence[_Problem]) -> Iterator[list[Tensor]]:
-        """This problem's inputs with each size that differs between the calls as each of them has it."""
+        """For each call, this problem's inputs with the call's values for the sizes that vary between calls."""
         shapes = [call.shapes for call in calls]
         if any([*map(len, other)] != [value.dim() for value in self.tensors] for other in shapes):
             return

@@ -22,7 +22,7 @@ from kernelquarry.pipeline.sandbox.jobs.probe import ProbeRequest
 from ..lib.load_source import load_source
 from ..probing import module_facts, task_checks
 from ..probing.call_search import MAX_CALLS, MAX_CALLS_AGAIN, Caller, search, smaller, variations
-from ..probing.call_shapes import CallShapes, in_each_call
+from ..probing.call_shapes import CallShapes, with_further_shapes
 from ..probing.constructor_search import Construction, Constructor
 from ..probing.first_guesses import first_guesses
 from ..probing.guarded_call import Failure, TooBig, Unfit, attempt, failure_of, seed
@@ -416,12 +416,12 @@ def _made_shapes(caller: Caller, guesses: Sequence[Guess]) -> list[dict[str, Any
 
     Empty if forward fails while they are recorded.
     """
-    first, *others = (_shapes_of_call(caller, guess) for guess in guesses)
-    return in_each_call(first, others)
+    first, *further = (_shapes_of_call(caller, guess) for guess in guesses)
+    return with_further_shapes(first, further)
 
 
 def _shapes_of_call(caller: Caller, guess: Guess) -> list[dict[str, Any]]:
-    """The shapes in one workload.
+    """Record the shapes of calls and results in one workload.
 
     The call is one of its own, as some layers of torch run other operators while functions are recorded.
     """

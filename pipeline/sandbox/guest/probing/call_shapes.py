@@ -69,12 +69,14 @@ class CallShapes(TorchFunctionMode):
                 self.found.append(made)
 
 
-def in_each_call(first: Sequence[dict[str, Any]], others: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The shapes of a forward with those of further ones; without these if one of them makes other calls."""
-    calls = [[(each["call"], len(each["shape"])) for each in found] for found in (first, *others)]
+def with_further_shapes(
+    first: Sequence[dict[str, Any]], further: Sequence[Sequence[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Add to each shape of one forward its shapes in further ones; none if one of these makes other calls."""
+    calls = [[(each["call"], len(each["shape"])) for each in found] for found in (first, *further)]
     alike = all(found == calls[0] for found in calls)
     return [
-        {**each, "others": [other[place]["shape"] for other in others] if alike else []}
+        {**each, "further": [found[place]["shape"] for found in further] if alike else []}
         for place, each in enumerate(first)
     ]
 

@@ -72,7 +72,7 @@ def _annotation(parameter: inspect.Parameter) -> str:
 
 
 def _add_keys(usage: Usage, namespace: Mapping[str, Any]) -> None:
-    """Add the first string keys of the file's tables that it subscripts to the strings that it may be."""
+    """Add to `usage.strings` the first string keys of the file's dicts that the parameter is looked up in."""
     for table in sorted(usage.tables):
         found = namespace.get(table)
         keys = [key for key in list(found)[:3] if isinstance(key, str)] if isinstance(found, dict) else []

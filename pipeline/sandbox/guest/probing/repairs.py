@@ -77,6 +77,8 @@ _RANKS = (
     r"(\d)-?(?:D|dim)",
 )
 _SHAPE = r"[(\[](?:\d+, ?)+\d*[)\]]"  # "(2, 16)", "[2, 16]", "(2,)"
+# "input with spatial dimensions of [20] and output size of torch.Size([8, 10])", "scale_factor of shape (2, 2)"
+_RESIZED = r"got input with spatial dimensions of .* and [\w ]+ of (?:shape )?(?:torch\.Size\()?[(\[]([\d., ]+)[)\]]"
 _NAMED_SHAPE = re.compile(r"[(\[]((?:[A-Za-z_*]\w*|\d+)(?: ?, ?(?:[A-Za-z_]\w*|\d+|\*))+)[)\]]")  # "(*, 3, H, W)"
 _HIGHER_RANK = (
     r"Dimension out of range|too many indices|tuple index out of range|dimensions of repeat dims"
@@ -283,7 +285,7 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
         names = [item.strip() for item in match[1].split(",")]
         if not all(name.isdigit() for name in names):
             expected.append(len(names))
-    if resized := re.search(r"but got input with spatial dimensions of .* and [\w ]+ of [(\[]([\d., ]+)[)\]]", message):
+    if resized := re.search(_RESIZED, message):
         expected.append(2 + len(re.findall(r"[\d.]+", resized[1])))
     if rows := re.search(r"cannot be multiplied \(1x(\d+) and", message):
         for index, item, tensor in guess.tensors():
@@ -308,7 +310,7 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
 
 
 def _as_required(guess: Guess, failure: Failure) -> Iterator[Guess]:
-    """Guesses in which a tensor, whose whole shape the message has, gets another shape that the message has."""
+    """If the message contains a tensor's whole shape, guesses that give the tensor each other shape in the message."""
     texts = re.findall(_SHAPE, failure.message)
     shapes = dict.fromkeys(tuple(map(int, re.findall(r"\d+", text))) for text in texts)
     for index, item, tensor in _blamed(guess, failure):
@@ -319,12 +321,20 @@ def _as_required(guess: Guess, failure: Failure) -> Iterator[Guess]:
 
 
 def _with_shape(guess: Guess, index: int, item: int, shape: Sequence[int]) -> Guess:
-    """The guess with another shape for one tensor, by the symbols of the other tensors where these have its sizes."""
-    others = [dim for i, k, tensor in guess.tensors() if (i, k) != (index, item) for dim in tensor.dims]
-    symbols = {guess.size(dim): dim for dim in reversed(others)}
-    added = {f"S{index}{item}{axis}": size for axis, size in enumerate(shape) if size not in symbols}
-    dims = tuple(symbols.get(size, f"S{index}{item}{axis}") for axis, size in enumerate(shape))
-    return guess.with_tensor(index, item, dims=dims).resized(added)
+    """The guess with another shape for one tensor: sizes of the same axis keep their symbols, others get those of
+    other tensors with these sizes, or new ones.
+    """
+    own = next(tensor.dims for i, k, tensor in guess.tensors() if (i, k) == (index, item))
+    of_others = [dim for i, k, tensor in guess.tensors() if (i, k) != (index, item) for dim in tensor.dims]
+    symbols = {guess.size(dim): dim for dim in reversed(of_others)}
+    dims, added = list[str](), dict[str, int]()
+    for axis, size in enumerate(shape):
+        if axis < len(own) and guess.size(own[axis]) == size:
+            dims.append(own[axis])
+        else:
+            dims.append(symbols.setdefault(size, f"S{index}_{item}_{size}"))
+            added |= {dims[-1]: size} if dims[-1].startswith("S") else {}
+    return guess.with_tensor(index, item, dims=tuple(dims)).resized(added)
 
 
 def _all_of_layout(guess: Guess, layout: tuple[str, ...]) -> Iterator[Guess]:

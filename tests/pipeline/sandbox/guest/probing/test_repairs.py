@@ -73,6 +73,8 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Arg, ...], int]] = {
     "one tensor with its methods": (lambda x: x.sum(), (ListArg((SEQUENCE, SEQUENCE)),), 1),
     "one tensor for a dict": (lambda x: x.sum(), (ListArg((SEQUENCE, SEQUENCE), ANY_KEYS),), 1),
     "an image to resize": (lambda x: F.interpolate(x, size=(8, 10), mode="bilinear"), (SEQUENCE,), 1),
+    "an image of a size": (lambda x: F.interpolate(x, torch.Size([8, 10]), mode="bilinear"), (SEQUENCE,), 1),
+    "an image to scale": (lambda x: F.interpolate(x, scale_factor=(2, 2), mode="bilinear"), (SEQUENCE,), 1),
     "a pool of another rank": (nn.AvgPool1d(3), (X,), 1),
     "a key": (lambda x: x["mean"].sqrt(), (ListArg((ROWS, ROWS), ANY_KEYS),), 1),
     "a key of indices": (lambda x: torch.ones(9)[x["idx_i"]], (ListArg((ROWS, ROWS), ANY_KEYS),), 1),
@@ -137,6 +139,14 @@ def test_a_required_shape_has_the_sizes_of_the_other_tensors() -> None:
     failed = failure("the mask should be of size (2, 1, 24, 24, 7), but is torch.Size([2, 16, 12, 20])")
     mask = next(iter(repairs(guess(SEQUENCE, X), failed, {}))).args[1]
     assert isinstance(mask, TensorArg) and [*mask.dims[:1], *mask.dims[2:4]] == ["B", "L", "L"]
+
+
+def test_a_required_shape_keeps_the_symbols_of_axes_that_stay() -> None:
+    failed = failure("the image must be (2, 16, 7, 7), but is (2, 16, 12, 20)")
+    repaired = next(iter(repairs(guess(X), failed, {})))
+    (image,) = repaired.args
+    assert isinstance(image, TensorArg) and image.dims[:2] == ("B", "C") and image.dims[2] == image.dims[3]
+    assert repaired.specs()[0].shape == (2, 16, 7, 7)
 
 
 def test_planes() -> None:
