@@ -93,6 +93,11 @@ class CallShape:
     dtype: str  # as in `TensorSpec`
     further: tuple[tuple[int, ...], ...] = ()  # its shape in each further workload; empty if unknown
 
+    def is_within(self, axes: int) -> bool:
+        """True if no shape has more axes, and all sizes can be those of a tensor; a guest may claim others."""
+        shapes = (self.shape, *self.further)
+        return all(len(shape) <= axes and all(0 <= size <= 1 << 31 for size in shape) for shape in shapes)
+
 
 @dataclass(frozen=True, slots=True)
 class StateSpec:

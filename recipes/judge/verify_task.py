@@ -8,12 +8,12 @@ from dataclasses import replace
 from kernelquarry.pipeline.check.checker import INTERPRETED, MORE_CALLS
 from kernelquarry.pipeline.check.problem import Problem, UnfitProblem, read_problem
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
+from kernelquarry.pipeline.sandbox.jobs.axes import varied
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import SizeLimits
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
-from kernelquarry.pipeline.schema.records import ENTRY_POINT, CallShape, Purity, Row, StateSpec, Workload
-from kernelquarry.transforms.workloads.resize import axis_sizes
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, CallShape, Purity, Row, StateSpec, TensorSpec, Workload
 
 _LIMITS = Limits(wall_s=120.0, cpu_s=120, memory_mb=32 << 10)
 
@@ -47,18 +47,18 @@ def row_of_shapes(name: str, code: str, sandbox: Sandbox) -> Row:
 
 def _varied(given: Workload, calls: Sequence[Workload]) -> list[Workload]:
     """`given` with each size that differs between the calls as each of them has it."""
-    varying = {axis: size for axis, size in axis_sizes(calls).items() if len(set(size)) > 1}
-    if not varying:
-        return []
-    varied = []
-    for place in range(len(calls)):
-        shapes = [
-            tuple(varying[index, axis][place] if (index, axis) in varying else n for axis, n in enumerate(spec.shape))
-            for index, spec in enumerate(given.tensors)
-        ]
-        tensors = [replace(spec, shape=shape) for spec, shape in zip(given.tensors, shapes, strict=True)]
-        varied.append(replace(given, tensors=tuple(tensors)))
-    return varied
+    return [
+        replace(given, tensors=tuple(map(_with_shape, given.tensors, shapes)))
+        for shapes in varied(_shapes(given), list(map(_shapes, calls)))
+    ]
+
+
+def _shapes(workload: Workload) -> list[tuple[int, ...]]:
+    return [spec.shape for spec in workload.tensors]
+
+
+def _with_shape(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+    return replace(spec, shape=shape)
 
 
 def _read(name: str, code: str, sandbox: Sandbox, sizes: SizeLimits | None = None, more_calls: int = 0) -> Problem:

@@ -145,9 +145,8 @@ def _parse(report: Report, limits: ProbeLimits) -> _Found:
     if not found.workloads or not is_list(found.init_args):
         raise ValueError("no workload, or constructor arguments that are no list")
     for made in found.shapes:
-        shapes = (made.shape, *made.further)
-        if len(made.further) not in (0, len(found.workloads) - 1) or not all(map(_is_shape, shapes)):
-            raise ValueError(f"a call that gives the shapes {str(shapes)[:40]}")
+        if len(made.further) not in (0, len(found.workloads) - 1) or not made.is_within(_MOST_AXES):
+            raise ValueError(f"shapes of the call {made.call[:40]!r}")
     for call in found.workloads:
         indices = _indices(call.args)
         if not all(type(i) is int for i in indices) or sorted(indices) != list(range(len(call.tensors))):
@@ -164,10 +163,6 @@ def _parse(report: Report, limits: ProbeLimits) -> _Found:
     return found
 
 
-def _is_shape(sizes: tuple[int, ...]) -> bool:
-    return len(sizes) <= _MOST_AXES and all(0 <= size <= _LARGEST for size in sizes)
-
-
 def _is_node(node: JsonValue, place: int) -> bool:
     """True for a leaf, or an operator whose inputs are earlier nodes."""
     match node:
@@ -179,8 +174,8 @@ def _is_node(node: JsonValue, place: int) -> bool:
 
 
 _DTYPES = frozenset({"float32", "int64", "bool"})
-_LARGEST = 1 << 31  # integer that an input may hold, and size of a shape
-_MOST_AXES = 32
+_LARGEST = 1 << 31  # integer that an input may hold
+_MOST_AXES = 32  # of what a call gives
 
 
 def _indices(tree: JsonValue) -> list[Any]:

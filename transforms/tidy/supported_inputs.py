@@ -25,7 +25,6 @@ _SIZE = re.compile(r"input(\d+)_(\d+)")  # in guards
 _CALL = re.compile(r"[\w.\[\]]{1,80}")
 _MOST = 24
 _MOST_AXES = 8
-_LARGEST = 1 << 31
 _LONGEST_SIZE = 40  # characters of an expression that others may contain
 _MOST_SIZES = 32  # that other sizes may follow from
 _DTYPES = frozenset("bool float32 float16 bfloat16 float64 int8 int16 int32 int64 uint8 complex64".split())
@@ -63,22 +62,17 @@ def made_shapes(
     The arguments are those of `supported_inputs`. If not all shapes follow from the sizes that vary, the shapes are
     those of the first workload: "With `get_inputs()`, `self.conv` gives (2, 8)."
     """
-    known = [each for each in shapes if each.dtype in _DTYPES and all(map(_is_shape, (each.shape, *each.further)))]
+    known = [each for each in shapes if each.dtype in _DTYPES and each.is_within(_MOST_AXES)]
     calls = [each for each in known if _CALL.fullmatch(each.call)][:_MOST]
     results = [each for each in known if not each.call][:_MOST]
-    varying = _varying(workloads, guards) if general else []
-    texts = []
-    for each in (*calls, *results):
-        texts.append(_sizes(each, varying))
-        varying = _with_sizes(varying, each, texts[-1])
-    is_named = bool(varying) and all("" not in text for text in texts)
-    if not is_named:
-        texts = [[*map(str, each.shape)] for each in (*calls, *results)]
-    made = [_shape(text, each.dtype) for text, each in zip(texts, (*calls, *results), strict=True)]
+    every = [*calls, *results]
+    named = _in_names(every, _varying(workloads, guards)) if general else []
+    texts = named or [[*map(str, each.shape)] for each in every]
+    made = [_shape(text, each.dtype) for text, each in zip(texts, every, strict=True)]
     parts = [f"`{each.call}` gives {shape}" for each, shape in zip(calls, made, strict=False)]
     if results:
         parts.append(f"the result{'s are' if len(results) > 1 else ' is'} {', '.join(made[len(calls) :])}")
-    return f"With {'these sizes' if is_named else '`get_inputs()`'}, {', '.join(parts)}." if parts else ""
+    return f"With {'these sizes' if named else '`get_inputs()`'}, {', '.join(parts)}." if parts else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +92,17 @@ def _varying(workloads: Sequence[Workload], guards: Sequence[str] | None) -> lis
         for (tensor, axis), sizes in axis_sizes(workloads).items()
         if names[tensor, axis].isidentifier()
     ]
+
+
+def _in_names(shapes: Sequence[CallShape], varying: list[_Size]) -> list[list[str]]:
+    """The sizes of each shape by those that vary; none if no size varies, or if one does not follow from them."""
+    found = []
+    for each in shapes if varying else ():
+        found.append(_sizes(each, varying))
+        if "" in found[-1]:
+            return []
+        varying = _with_sizes(varying, each, found[-1])
+    return found
 
 
 def _sizes(made: CallShape, varying: Sequence[_Size]) -> list[str]:
@@ -131,10 +136,6 @@ def _with_sizes(varying: list[_Size], made: CallShape, texts: Sequence[str]) -> 
         if 0 < len(text) <= _LONGEST_SIZE and not text.isdigit() and text not in known
     ]
     return [*varying, *found][:_MOST_SIZES]
-
-
-def _is_shape(sizes: Sequence[int]) -> bool:
-    return len(sizes) <= _MOST_AXES and all(0 <= size <= _LARGEST for size in sizes)
 
 
 def _shape(sizes: Sequence[str], dtype: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 
+from kernelquarry.pipeline.sandbox.jobs.axes import sizes_by_axis
 from kernelquarry.pipeline.schema.records import Workload
 
 Size = tuple[int, ...]  # one dimension's size in each workload
@@ -354,20 +355,4 @@ def _up(n: int, unit: int) -> int:
 
 def axis_sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:
     """(tensor, axis) of the first workload -> its size in each workload that has this tensor."""
-    found = {}
-    for tensor, spec in enumerate(workloads[0].tensors):
-        shapes = [workload.tensors[tensor].shape for workload in workloads if tensor < len(workload.tensors)]
-        for axis in range(len(spec.shape)):
-            found[tensor, axis] = tuple(_counterpart(spec.shape, axis, shape) for shape in shapes)
-    return found
-
-
-def _counterpart(first: tuple[int, ...], axis: int, shape: tuple[int, ...]) -> int:
-    """The size of the same axis in the tensor's shape in another call.
-
-    Where the number of axes differs, the axis is counted from either end. The end that gives an equal size wins; else
-    the first axis is counted from the front, and the others from the back.
-    """
-    from_last = axis - len(first) + len(shape)
-    sizes = [shape[place] for place in ((from_last, axis) if axis else (0, from_last)) if 0 <= place < len(shape)]
-    return first[axis] if first[axis] in sizes or not sizes else sizes[0]
+    return sizes_by_axis([[spec.shape for spec in workload.tensors] for workload in workloads])

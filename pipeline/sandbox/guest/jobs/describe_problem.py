@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from kernelquarry.pipeline.sandbox.jobs.axes import varied
 from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
     ProblemCall,
@@ -187,7 +188,8 @@ class _Problem:
         `further` holds the shapes at the varying sizes of each call in `calls`.
         """
         first = self._made_shapes(self.tensors)
-        further = [self._made_shapes(tensors) for tensors in self._varied(calls)] if first else []
+        shapes = varied(self.shapes, [call.shapes for call in calls]) if first else []
+        further = [self._made_shapes(list(map(Tensor.new_zeros, self.tensors, each))) for each in shapes]
         made = with_further_shapes(first, further)
         return tuple(
             ProblemShape(each["call"], tuple(each["shape"]), each["dtype"], tuple(map(tuple, each["further"])))
@@ -203,19 +205,6 @@ class _Problem:
         except (_Unfit, RuntimeError, NotImplementedError):
             return []
         return calls.with_results(results)
-
-    def _varied(self, calls: Sequence[_Problem]) -> Iterator[list[Tensor]]:
-        """For each call, this problem's inputs with the call's values for the sizes that vary between calls."""
-        shapes = [call.shapes for call in calls]
-        if any([*map(len, other)] != [value.dim() for value in self.tensors] for other in shapes):
-            return
-        axes = [(place, axis) for place, value in enumerate(self.tensors) for axis in range(value.dim())]
-        varying = {(place, axis) for place, axis in axes if len({other[place][axis] for other in shapes}) > 1}
-        for other in shapes:
-            sizes = [[*value.shape] for value in self.tensors]
-            for place, axis in varying:
-                sizes[place][axis] = other[place][axis]
-            yield [value.new_zeros(size) for value, size in zip(self.tensors, sizes, strict=True)]
 
     def check(self) -> float:
         """CPU seconds of a call. Raises: _Unfit: it raises, changes an input that is two, or two calls differ."""
