@@ -170,7 +170,7 @@ def test_axes_of_programs_take_the_place_of_quotients(sandbox: Sandbox) -> None:
     candidate = tidy(outcome.record)
     assert isinstance(candidate, Kept), candidate
     text = candidate.record.triton_code
-    assert "//" not in text and "offset" not in text
+    assert "//" not in text and "n_elements" not in text
     assert "plane = tl.program_id(0)\n" in text and "[(batch, triton.cdiv(" in text
     assert "tl.load(scale_ptr + row, mask=row_mask)" in text
     assert isinstance(verify(candidate.record, sandbox, INTERPRETED), Kept)

@@ -12,6 +12,7 @@ from .addresses import COMPUTED
 from .forms import conjuncts, loaded
 from .iteration_space import Axis
 from .launch_options import Vocabulary
+from .shared import SUM
 from .triton_functions import LIBRARY
 from .value_types import Value
 
@@ -176,6 +177,8 @@ class KernelNames:
     def _proposal(self, old: str, value: ast.expr) -> str:
         if old.startswith(COMPUTED):
             return old.removeprefix(COMPUTED)
+        if old.startswith(SUM):
+            return "offset"
         if split := re.fullmatch(r"([xyz]|r\d_)\d+", old):
             return self._index_name(old, value) or _part(value, self._names.get(f"{split[1]}index", ""))
         if isinstance(value, ast.Subscript):  # "tl.sum(x, 1)[:, None]"

@@ -38,8 +38,11 @@ class Simplifier(Expressions):
 
     def is_one_integer(self, name: str) -> bool:
         """True for a name of one value, a 32-bit integer."""
-        is_set_once = self.assigned[name] <= 1 or _INDEX.fullmatch(name) is not None
-        return is_set_once and self.values.get(name, Value()).dtype == "int32"
+        return self.is_set_once(name) and self.values.get(name, Value()).dtype == "int32"
+
+    def is_set_once(self, name: str) -> bool:
+        """True for a name of one value, within an iteration of the loop that it is in."""
+        return self.assigned[name] <= 1 or _INDEX.fullmatch(name) is not None
 
     def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         return [new for statement in body for new in self.statement(statement)]
