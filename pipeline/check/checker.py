@@ -408,9 +408,12 @@ def _was_tried(given: Workload, problem: Problem) -> bool:
 
 
 def _numbers_between(kernel: str, problem: Problem) -> tuple[int, ...]:
-    """Numbers and extents of the kernel between a size of the constructor and that in the source that was read."""
+    """Numbers and extents of the kernel, and twice these, between a size of the constructor and that in the source.
+
+    A size above two blocks needs three: a kernel that repeats its first two is wrong there alone.
+    """
     pairs = list(zip(_integers(problem.init_args), _integers(problem.given_init_args), strict=False))
-    numbers = (*integers(kernel), *extents(kernel))
+    numbers = [times * n for n in (*integers(kernel), *extents(kernel)) for times in (1, 2)]
     return tuple(n for n in numbers if any(tried <= n < given for tried, given in pairs))
 
 

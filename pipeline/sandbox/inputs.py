@@ -54,6 +54,25 @@ def draw_inputs(workload: Workload, distribution: str, seed: int, named: Sequenc
     ]
 
 
+def echo(inputs: Sequence[torch.Tensor], specs: Sequence[TensorSpec], weights: Sequence[torch.Tensor]) -> None:
+    """Give rows of each input the values of an earlier input or of a weight, in place, or numbers next to these.
+
+    What is drawn apart hardly ever meets: then a comparison of two inputs is never tried where they are almost equal,
+    nor a distance where it is almost 0.
+    """
+    others = [each for each in weights if each.is_floating_point() and each.numel()]
+    for own, spec in zip(inputs, specs, strict=True):
+        if not own.is_floating_point() or not own.numel() or not own.dim():
+            continue
+        if spec.low == spec.high:
+            rows, eps = own.view(-1, own.shape[-1]), torch.finfo(own.dtype).eps
+            distances = torch.tensor([0.0, eps**0.5, eps])[torch.arange(own.shape[-1]) % 3]
+            for place, other in enumerate(others, 1):
+                values = torch.from_numpy(np.resize(other.float().numpy(), rows.shape)) * (1 + distances)
+                rows[place :: len(others) + 1] = values[place :: len(others) + 1].to(own.dtype)
+        others.insert(0, own)
+
+
 def draw_gradient(seed: int) -> torch.Tensor:
     """Draw the numbers that guests repeat to fill the gradients of a trial's outputs.
 
@@ -111,7 +130,9 @@ def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream, flipped: bool) -
     values = values * signs
     values = np.select([kind == 0, kind == 1, kind == 2], [0.0 * values, 0.0 * values + 1, 8 * values], values)
     if flipped and len(spec.shape) > 1 and spec.shape[0] > 1:
-        values[-(size // spec.shape[0]) :] = 0.0  # a norm of a row is 0 too
+        row = size // spec.shape[0]
+        values[-row:] = 0.0  # a norm of a row is 0 too, and that of another below its eps
+        values[-2 * row : -row] *= 2.0**-20
     return _tensor(values, spec.shape, spec.dtype)
 
 
@@ -218,12 +239,13 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
     return _in_slices(stream.normal(size) * stream.integers(size, 2), shape, (1.0, 0.0))
 
 
-KINDS = 13  # of rows in the distribution "assorted"
+KINDS = 14  # of rows in the distribution "assorted"
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
+_BELOW_EPS = 2.0**-20  # scale of numbers below the usual eps of a norm or of a scale
 _BEYOND = 32
 _ALMOST = 2.0**-23  # relative distance of numbers that float32 just tells apart
 _MOST_TIED = 3  # the largest whole number, which a twelfth of the values are
-_FAR_BELOW = 192  # where exponentials vanish, and a sum of squares cancels; half types hold it
+_FAR_BELOW = 768  # where exponentials vanish, and a sum of squares cancels
 _MASKED_ROWS = 16
 _LEVEL = 8  # the root that is taken of large and far scales, which leaves factors below 6
 
@@ -232,6 +254,7 @@ PADDED = "padded"  # the same; some runs begin their rows
 MASKS = (MASKED, PADDED)
 ENDS = "ends"  # the distribution with the ends of a range
 NAMED = "named"  # the distribution around constants that a source names
+ECHOED = "echoed"  # the distribution in which rows have the values of other inputs or weights: see `echo`
 _NEAR = 2.0**-20  # relative distance of a number that is just above or below a constant
 
 _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
@@ -260,7 +283,8 @@ def _in_images(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, 
 
 def _in_parts(stream: _Stream, size: int, number: int, kinds: int) -> tuple[int, Array, Array]:
     part = np.arange(size) * number // max(1, size)
-    return number, part, (part + int(stream.integers(1, kinds)[0])) % kinds
+    start, step = stream.integers(2, kinds)  # another step for another input, so that kinds of two inputs are crossed
+    return number, part, (part + start + step * (part // kinds)) % kinds
 
 
 def _in_columns(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, Array]:
@@ -272,14 +296,14 @@ def _in_columns(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array,
 
 
 def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = _in_images) -> Array:
-    """Rows or images of thirteen kinds in turn; parts of a single row.
+    """Rows or images of fourteen kinds in turn; parts of a single row.
 
     The kinds: equal values; whole numbers, many of them the largest; positive numbers, each twice, half of all apart;
     numbers of one sign and size; all far below 0; large; tiny; ascending, the last two beyond all others and almost
     equal; zeros in the first third; zeros in the last third; zeros but for one number; one positive number among
-    negative ones; a number and its negative in turn. The scales of the large, tiny and far kinds are drawn. If `parts`
-    inputs are multiplied with each other, large and far scales are the `parts`-th root of their usual value, and of two
-    inputs the values far below 0 a third.
+    negative ones; a number and its negative in turn; plain ones. The scales of the large, tiny and far kinds are drawn.
+    If `parts` inputs are multiplied with each other, large and far scales are the `parts`-th root of their usual value,
+    and of two inputs the values far below 0 a twelfth, and the plain ones small.
     """
     size = math.prod(shape)
     number, part, kinds = divide(stream, shape, KINDS)
@@ -291,7 +315,8 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
     first = np.flatnonzero(np.diff(part, prepend=-1))  # value of each run of values of one part
     length = np.diff(first, append=size)
     run = np.repeat(np.arange(len(first)), length)
-    one = stream.integers(len(first), 1 << 20) % length
+    drawn = stream.integers(len(first), 1 << 20) % length
+    one = np.where(np.arange(len(first)) % 2, drawn, length - 1)  # a place, or the last
 
     def of_kind(kind: int, at: Array) -> Array:
         v, scale, own = values[at], part[at], run[at]
@@ -306,7 +331,7 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
             case 3:
                 return (5 + v / 4) * far[scale]
             case 4:
-                return (v - _FAR_BELOW / (3 if parts == 2 else 1)) * far[scale]
+                return (v - _FAR_BELOW / (12 if parts == 2 else 1)) * far[scale]
             case 5:
                 return v * large[scale]
             case 6:
@@ -323,7 +348,9 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
                 return np.where(place == one[own], 1 + np.abs(v), 0.0)
             case 11:
                 return np.where(place == one[own], np.abs(v), -np.abs(v))
-        return alike[scale] * (1 - 2 * (place % 2))
+            case 12:
+                return alike[scale] * (1 - 2 * (place % 2))
+        return v * _BELOW_EPS if parts == 2 else v
 
     for kind in range(KINDS):
         chosen = np.flatnonzero(kinds == kind)
@@ -379,7 +406,7 @@ def _ends(stream: _Stream, shape: _Shape) -> Array:
 
 def _small(stream: _Stream, shape: _Shape) -> Array:
     """Normal numbers times 2^-20: below the eps of a norm, or of a scale, over all values."""
-    return stream.normal(math.prod(shape)) * 2.0**-20
+    return stream.normal(math.prod(shape)) * _BELOW_EPS
 
 
 def _beyond(stream: _Stream, shape: _Shape) -> Array:
@@ -391,6 +418,11 @@ def _huge(stream: _Stream, shape: _Shape) -> Array:
     """Numbers of either sign, from a quarter of the largest of float16 to three quarters."""
     size = math.prod(shape)
     return (1 - 2 * stream.integers(size, 2)) * (1 + 2 * stream.uniform(size)) * 2.0**14
+
+
+def _echoed(stream: _Stream, shape: _Shape) -> Array:
+    """Normal numbers; rows in turn have those of another input or of a weight, or are next to them."""
+    return _normal(stream, shape)  # `echo` does the rest
 
 
 def _special(stream: _Stream, shape: _Shape) -> Array:
@@ -437,6 +469,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     ENDS: _ends,
     MASKED: _masked,
     PADDED: _left_padded,
+    ECHOED: _echoed,
     "special": _special,
 }
 

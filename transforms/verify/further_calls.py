@@ -6,13 +6,14 @@ run and what masked loads give, since a GPU promises neither.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import cycle
 
-from kernelquarry.pipeline.sandbox.inputs import ENDS, MASKED, PADDED, is_redrawn
+from kernelquarry.pipeline.sandbox.inputs import ECHOED, ENDS, MASKED, PADDED, is_redrawn
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import (
@@ -24,6 +25,7 @@ from kernelquarry.transforms.workloads.resize import (
     in_blocks,
     lengthened,
     non_square,
+    one_long_row,
     paired,
     set_each,
     unpredictable,
@@ -40,6 +42,8 @@ _ROUNDS = re.compile(r"\.(round|floor|ceil|trunc|frac|fmod|remainder|floor_divid
 _CONVERTS = re.compile(r"\.(long|int|short|char|byte|to|type)\(")  # to a dtype that may hold no large number
 _FEW = (5, 6, 7)  # sizes that are not broadcast, nor are their halves
 _ROWS = 16  # at least as many as kinds of rows
+_FEW_ROWS, _MORE_ROWS = (4, 5, 6, 7), (14, 15, 16)  # with long rows of odd length; others have even ones
+_MOST_ROWS = 1 << 12  # of drawn kinds
 _SHORT = 4  # for sizes other than a long one; the halves of 3 would be 2 and 1, which is broadcast
 # Of the calls at other sizes, in turn: programs in three orders, masked elements as poison and as zeros.
 _CONDITIONS = (("reverse",), ("random",), ("zero_masked",))
@@ -64,16 +68,17 @@ def further_calls(task: Task) -> list[FurtherCall]:
 
     | sizes | values |
     |---|---|
-    | each free size 1, and 5, 6 or 7 | normal; once small, `beyond` if it rounds, `huge` if halves, ends of ranges |
+    | each free size 1, and 5, 6, 7 or a constant | normal; once `small`, `echoed`; if apt `beyond`, `huge`, `ends` |
     | constants of the sources | every kind along rows |
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
     | all the same power of two | runs of -inf, labels to be ignored; without a mask, every kind along rows |
     | each free size drawn beyond a thousand | every kind along columns; every kind along rows, of one magnitude |
-    | each free size three times a block | every kind along rows; runs of -inf, or without a mask normal |
+    | each free size three times a block | kinds along rows, of one magnitude; runs of -inf, or without a mask normal |
     | each two free sizes beyond 512 | normal |
     | each free size as in the file's own call | normal |
-    | each free size above 65,536, columns above 200,000, the others 2 | every kind along rows |
+    | each free size above 65,536, columns above 200,000, the others 2 | normal; of few rows, every kind along rows |
+    | one row, its size above 200,000 | normal |
     | more elements than a constant of the sources | normal |
     """
     first = task.workloads[0]
@@ -93,11 +98,14 @@ def further_calls(task: Task) -> list[FurtherCall]:
 def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     own, draws = task.workloads, random.Random(task.first_seed)
     shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
+    constants = SourceConstants(task.triton_code, task.python_code)
     # A size of 1 in place of one that must equal another is broadcast, which a kernel need not support.
-    for number, (few, one) in enumerate(zip(set_each(own, draws.choice(_FEW)), set_each(own), strict=True)):
+    few_sizes = set_each(own, draws.choice(constants.few or _FEW))
+    for number, (few, one) in enumerate(zip(few_sizes, set_each(own), strict=True)):
         yield FurtherCall(few)
         if not number:
             yield FurtherCall(few, "small")
+            yield FurtherCall(few, ECHOED)
             if _ROUNDS.search(task.python_code) and not _CONVERTS.search(task.python_code):
                 yield FurtherCall(few, "beyond")
             if task.is_half:
@@ -105,7 +113,6 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
             if any(spec.low < spec.high and "float" in spec.dtype for spec in few.tensors):
                 yield FurtherCall(few, ENDS)
         yield FurtherCall(one, requires=few)
-    constants = SourceConstants(task.triton_code, task.python_code)
     for call in at_numbers(own, constants.sizes, _AT_CONSTANTS, _SHORT, constants.limits):
         yield FurtherCall(call, "assorted")
     text = f"{task.python_code}\n{task.init_args}"
@@ -116,14 +123,14 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         for distribution in distributions:
             plain = FurtherCall(call, distribution)
             yield FurtherCall(image, distribution, otherwise=plain) if image else plain
-    few_rows = lengthened(own, shares[0], _SHORT)
-    more_rows = lengthened(own, shares[-1], others=_ROWS)
+    few_rows = lengthened(own, shares[0], draws.choice(_FEW_ROWS))
+    more_rows = lengthened(own, shares[-1], others=draws.choice(_MORE_ROWS))
     for size, call in few_rows.items():
         other = FurtherCall(more_rows[size], "columns") if size in more_rows else None
         yield FurtherCall(call, "columns", otherwise=other)
         yield FurtherCall(more_rows.get(size, call), "level")
     for call in in_blocks(own, _ROWS):
-        yield FurtherCall(call, "assorted")
+        yield FurtherCall(call, "level")
     for call in in_blocks(own, _SHORT):
         yield FurtherCall(call, masked or "normal")
     for call in paired(own, shares[0], _SHORT):
@@ -131,7 +138,12 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     for call in each_as_in(own, task.given, _SHORT) if task.given else ():
         yield FurtherCall(call)
     for call in crowded(own):
-        yield FurtherCall(call, "assorted")
+        # Of ten thousands of rows of large numbers, one exceeds its tolerance by chance.
+        many_rows = math.prod(call.tensors[0].shape[:-1]) > _MOST_ROWS
+        yield FurtherCall(call, "normal" if many_rows else "assorted")
+    for size, call in one_long_row(own).items():
+        if size in few_rows:
+            yield FurtherCall(call, requires=few_rows[size])
     for call in exceed_numel(own, (*constants.sizes, *extents(task.triton_code)), _AT_CONSTANTS):
         yield FurtherCall(call)
 

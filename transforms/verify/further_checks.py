@@ -197,19 +197,23 @@ def _check_configurations(batch: _Batch, sandbox: Sandbox, settings: VerifySetti
     """Check every configuration of the autotuned kernels on the largest call that the candidate runs in time.
 
     An autotuner may select any of them. A GPU's skips configurations that do not fit. Of the call, as many sizes as
-    possible are multiples of no block.
+    possible are multiples of no block. Another one has as many multiples of most blocks as possible.
     """
     count = min(batch.extra[0].configurations, _MAX_CONFIGURATIONS)
     pairs = enumerate(zip(batch.calls, batch.runs, strict=True))
     ran = [index for index, (call, run) in pairs if run is not None and run.call and not call.weights]
     moderate = [index for index in ran if count_elements(batch.calls[index].workload) <= _MOST_TUNED] or ran
     workloads = [call.workload for call in batch.calls]
-    index = max(moderate, key=lambda each: (_uneven(workloads[each]), count_elements(workloads[each]), -each))
-    specs = [_spec(batch.reference.task, batch.calls[index], index, number) for number in range(1, count)]
+    indices = [
+        max(moderate, key=lambda each: (count_of(workloads[each]), count_elements(workloads[each]), -each))
+        for count_of in (_uneven, _even)
+    ]
+    task, calls = batch.reference.task, batch.calls
+    specs = [_spec(task, calls[index], index, number) for index in dict.fromkeys(indices) for number in range(1, count)]
     writes = batch.reference.writes()
     runs, tensors = run_specs(specs, batch.reference, sandbox, settings, _BUDGET_S, writes)
     for number, run in enumerate(runs):
-        if fails(batch.reference, run, tensors, number, index):
+        if fails(batch.reference, run, tensors, number, specs[number].trial):
             raised = run.raised or "wrong values"
             raise Rejected(Reason.WRONG_VALUES, f"with configuration {specs[number].configuration}: {raised}")
 
@@ -217,6 +221,11 @@ def _check_configurations(batch: _Batch, sandbox: Sandbox, settings: VerifySetti
 def _uneven(workload: Workload) -> int:
     """Number of sizes that are multiples of no block."""
     return sum(size % _BLOCK > 0 for spec in workload.tensors for size in spec.shape)
+
+
+def _even(workload: Workload) -> int:
+    """Number of sizes that are multiples of most blocks."""
+    return sum(size % _UNIT == 0 for spec in workload.tensors for size in spec.shape)
 
 
 def _alternatives(own: Sequence[Workload], batch: _Batch) -> list[FurtherCall]:

@@ -11,6 +11,7 @@ from itertools import count
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
 from kernelquarry.pipeline.sandbox.inputs import (
+    ECHOED,
     ENDS,
     KINDS,
     KINDS_OF_VALUES,
@@ -20,6 +21,7 @@ from kernelquarry.pipeline.sandbox.inputs import (
     draw_gradient,
     draw_inputs,
     draw_state,
+    echo,
 )
 from kernelquarry.pipeline.sandbox.jobs.calls import STATE_SETS, InputSpec, ModuleSource, TrialCall
 from kernelquarry.pipeline.sandbox.judge import FACTOR
@@ -326,6 +328,11 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
     for weights in {FAR, FLIPPED}.intersection(trial.weights for trial in trials):
         far = draw_far_state(task.state, task.first_seed, flipped=weights == FLIPPED)
         tensors |= {f"state.{weights}.{name}": value for name, value in far.items()}
+    for index, trial in enumerate(trials):
+        if trial.distribution == ECHOED:
+            specs = calls[trial.workload].tensors
+            state = [value for name, value in tensors.items() if name.startswith(f"state.{trial.state}.")]
+            echo([tensors[f"input.{index}.{i}"] for i in range(len(specs))], specs, state)
     return tensors
 
 

@@ -109,12 +109,12 @@ def lengthened(
         if max(size) < _LONG and _fits(workloads, setting | {size: _LONG}):
             lengths = range(_LONG, _LONGEST)
             longest = _LONG - 1 + bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}))
-            calls[size] = resized(workloads, setting | {size: _between(_LONG, longest, share)})
+            calls[size] = resized(workloads, setting | {size: _between(_LONG, longest, share) | 1})
             continue
         longest, axes = _longest(workloads, setting, size), _axes_of(workloads, size)
         if 2 * max(size) ** axes < longest**axes:  # a kernel may take all axes of an image as one
             shortest = _LONG if longest > _LONG else longest * 9 // 10
-            calls[size] = resized(workloads, setting | {size: _between(shortest, longest, share)})
+            calls[size] = resized(workloads, setting | {size: _between(shortest, longest, share) | 1})
     return calls
 
 
@@ -185,6 +185,19 @@ def crowded(workloads: Sequence[Workload]) -> list[Workload]:
         tried = ((resized(workloads, dict.fromkeys(free, 2) | {size: n}), most) for n, most in lengths[size != last :])
         calls += islice((call for call, most in tried if count_elements(call) <= most), 1)
     return calls
+
+
+def one_long_row(workloads: Sequence[Workload]) -> dict[Size, Workload]:
+    """The size of the first tensor's last axis -> a call in which it is over 200,000 and the other free sizes are 1.
+
+    Empty if that size is not free, or the call is too large.
+    """
+    shape = workloads[0].tensors[0].shape if workloads[0].tensors else ()
+    free, size = free_sizes(workloads), axis_sizes(workloads).get((0, len(shape) - 1))
+    if size not in free:
+        return {}
+    call = resized(workloads, dict.fromkeys(free, 1) | {size: _COLUMNS})
+    return {size: call} if count_elements(call) <= _MOST_LONG else {}
 
 
 def set_each(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:

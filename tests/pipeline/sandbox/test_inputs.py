@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, draw_far_state, draw_inputs, draw_state
+from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, draw_far_state, draw_inputs, draw_state, echo
 from kernelquarry.pipeline.schema.records import StateSpec, TensorSpec, Workload
 
 
@@ -42,13 +42,14 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "beyond": "70a5568f4bb2f40f",
         "heavy_tailed": "777fa4c1f2e99c3f",
         "sparse": "755307e135869fc6",
-        "assorted": "de6a4f663f98c206",
-        "columns": "6f113f60497cf053",
-        "level": "9365ee252f4d0a28",
+        "assorted": "ea42e03e3fb8fb33",
+        "columns": "78b40e801c595593",
+        "level": "d94c9ee130b08a32",
         "ends": "e8c1b00754133b79",
         "huge": "39146dd1f645062e",
         "masked": "a4638915f06f2817",
         "padded": "1ef2bbe88a4039d3",
+        "echoed": "cbc3ca03ce452de3",
         "special": "842d3b4ccddae91b",
     }
 
@@ -128,17 +129,17 @@ def test_sparse_integers_have_both_ends_of_their_range() -> None:
     assert x.min() == 3 and x.max() == 10**9 - 1
 
 
-@pytest.mark.parametrize("shape", [(39, 100), (3, 13, 100), (1300,)])
-def test_assorted_rows_are_of_thirteen_kinds(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("shape", [(42, 100), (3, 14, 100), (1400,)])
+def test_assorted_rows_are_of_fourteen_kinds(shape: tuple[int, ...]) -> None:
     (x,) = draw_inputs(workload(floats(*shape)), "assorted", 0)
-    rows = list(x.reshape(-1, 100)) if len(shape) > 1 else list(x.chunk(13))
+    rows = list(x.reshape(-1, 100)) if len(shape) > 1 else list(x.chunk(14))
     found = [kinds_of(row) for row in rows]
-    assert found == found[:13] * (len(rows) // 13) and set.union(*found[:13]) == KINDS.keys()
+    assert found == found[:14] * (len(rows) // 14) and set.union(*found[:14]) == KINDS.keys()
 
 
 def test_each_run_of_columns_is_of_one_kind_in_all_rows() -> None:
-    (x,) = draw_inputs(workload(floats(7, 3900)), "columns", 0)
-    found = [[kinds_of(part) for part in row.chunk(13)] for row in x]
+    (x,) = draw_inputs(workload(floats(7, 4200)), "columns", 0)
+    found = [[kinds_of(part) for part in row.chunk(14)] for row in x]
     assert found == found[:1] * 7 and set.union(*found[0]) == KINDS.keys()
 
 
@@ -148,12 +149,13 @@ def kinds_of(row: torch.Tensor) -> set[str]:
 
 KINDS: dict[str, Callable[[torch.Tensor], Any]] = {
     "alike": lambda row: (row == row[0]).all() and row[0] != 0,
-    "whole": lambda row: (row == row.floor()).all(),
+    "whole": lambda row: (row == row.floor()).all() and row.abs().max() < 100,
     "twice": lambda row: row.min() > 0 and (row[: len(row) // 2] == row[-(len(row) // 2) :]).all() and row.max() > 3,
     "of one size": lambda row: row.min() > 3 and row.max() < 3 * row.min(),
     "far below": lambda row: row.max() < -50,
     "large": lambda row: row.abs().max() > 400 and row.min() < 0 < row.max(),
     "tiny": lambda row: row.abs().max() < 1e-10,
+    "plain": lambda row: -4 < row.min() < 0 < row.max() < 4 and row.abs().unique().numel() == len(row),
     "ascending": lambda row: (row.diff() >= 0).all() and row[-1] > row[-2] > 0.99999 * row[-1],
     "zeros first": lambda row: (row[: len(row) // 3] == 0).all() and (row[len(row) // 3 + 1 :] != 0).all(),
     "one number": lambda row: (row != 0).sum() == 1 and row.max() > 1,
@@ -194,10 +196,23 @@ def test_assorted_inputs_that_may_be_multiplied_share_their_range() -> None:
 
 
 def test_level_rows_are_of_the_same_kinds_and_of_one_order_of_magnitude() -> None:
-    (x,) = draw_inputs(workload(floats(26, 100)), "level", 0)
+    (x,) = draw_inputs(workload(floats(28, 100)), "level", 0)
     sizes = x.abs().max(-1).values
-    assert sizes.max() < 1000 and (sizes > 0.1).sum() == 24, "but for two tiny rows"
+    assert sizes.max() < 2000 and (sizes > 0.1).sum() == 26, "but for two tiny rows"
     assert set.union(*map(kinds_of, x)) == KINDS.keys() - {"large"}
+
+
+def test_rows_echo_earlier_inputs_and_weights() -> None:
+    specs = floats(4, 8), floats(6, 8), TensorSpec("z", (4, 8), "float32", 0, 1)
+    x, y, bounded = draw_inputs(workload(*specs), "echoed", 0)
+    own, before = y.clone(), bounded.clone()
+    weight = torch.arange(1.0, 9.0)
+    echo([x, y, bounded], specs, [torch.arange(3), weight])
+    assert (x[1::2, ::3] == weight[::3]).all() and x[1::2].allclose(weight, rtol=1e-3)
+    assert (x[1::2] > weight).sum() == 2 * 5, "next to the others"
+    assert (y[::3] == own[::3]).all(), "every third row is its own"
+    assert y[1].allclose(x[1], rtol=1e-3) and y[4].allclose(x[0], rtol=1e-3), "of the input before it, repeated"
+    assert y[2::3].allclose(weight, rtol=1e-3) and (bounded == before).all()
 
 
 def test_assorted_values_are_finite_in_half() -> None:

@@ -14,6 +14,7 @@ from kernelquarry.transforms.workloads.resize import (
     lengthened,
     multiplied,
     non_square,
+    one_long_row,
     paired,
     resized,
     rounded,
@@ -85,7 +86,7 @@ def test_lengthened_leaves_out_sizes_that_do_not_fit():
 
 def test_lengthened_is_shorter_where_sizes_are_not_free():
     (few,), (many,) = (longer([of_shapes((2, 256)), of_shapes((3, 256))], share) for share in (0.0, 0.999))
-    assert [call.tensors[0].shape for call in (few, many)] == [(1031, 256), (1286, 256)]
+    assert [call.tensors[0].shape for call in (few, many)] == [(1031, 256), (1287, 256)]
 
 
 def test_lengthened_counts_the_pixels_of_images_whose_channels_are_fixed():
@@ -136,6 +137,14 @@ def test_crowded_sizes_need_more_programs_than_a_cap_allows():
     )
     assert min(rows, columns) > 1 << 16 and (two, other) == (2, 2)
     assert not crowded([of_shapes((4, 32)), of_shapes((3, 32))]), "with 32 columns the call is too large"
+
+
+def test_one_long_row_is_of_the_last_axis_alone():
+    (call,) = one_long_row([of_shapes((70, 5)), of_shapes((90, 7))]).values()
+    assert call == of_shapes((1, 200_003))
+    assert not one_long_row([of_shapes((70, 5)), of_shapes((90, 5))]), "its size is fixed"
+    assert not one_long_row([of_shapes((4, 8, 5)), of_shapes((3, 8, 7))]), "the call is too large"
+    assert not one_long_row([Workload((), "[]")])
 
 
 def test_set_each_changes_one_size_a_call():
