@@ -19,4 +19,4 @@ class SliceRequest:
     most_nodes: int  # of one forward; larger ones are refused
 
 
-SLICE = GuestKind("slice", SliceRequest, dict[str, Any], "slice", shares=PROBE.name)
+SLICE = GuestKind("slice", SliceRequest, dict[str, Any], "slice", PROBE.environment, shares=PROBE.name)

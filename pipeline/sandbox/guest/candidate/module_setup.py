@@ -7,8 +7,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
+from numpy.random import seed as seed_numpy  # numpy imports this module late: in each guest
 from torch import Tensor, nn
 
 from kernelquarry.pipeline.sandbox.jobs.calls import ModuleSource, StateEntry
@@ -33,7 +33,7 @@ def construct(source: ModuleSource, name: str) -> nn.Module:
 def instance(namespace: dict[str, Any], source: ModuleSource) -> nn.Module:
     """A new module of a source that is loaded; see `construct`."""
     random.seed(_SEED)
-    np.random.seed(_SEED)
+    seed_numpy(_SEED)
     torch.manual_seed(_SEED)
     module = namespace[source.entry_point](*eval(source.init_args, {"torch": torch, "nn": nn} | namespace))
     if not isinstance(module, nn.Module):

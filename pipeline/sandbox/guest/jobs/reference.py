@@ -190,7 +190,7 @@ def _nudged(tensor: Tensor, units: int, generator: torch.Generator, exact: Seque
     if not tensor.is_floating_point():
         return tensor
     up = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.bool)
-    moved = _moved(tensor, torch.where(up, units, -units))
+    moved = _moved(tensor, 2 * units * up - units)
     stays = ~tensor.isfinite() | (tensor == 0)
     if exact:
         stays |= (tensor == tensor.round()) & (tensor.abs() >= _EXACT)
@@ -204,9 +204,14 @@ _INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size in bytes
 def _moved(tensor: Tensor, units: Tensor) -> Tensor:
     """The floating values `units` places further in their order, at most at infinity, as repeated `nextafter` gives."""
     kind = _INTEGERS[tensor.element_size()]
-    bits = tensor.contiguous().view(kind).long()
-    lowest = torch.iinfo(kind).min
-    order = torch.where(bits < 0, lowest - bits, bits)  # negative numbers count backwards from -0
+    highest = torch.iinfo(kind).max
+    order = _mirrored(tensor.contiguous().view(kind).long(), highest)  # negative numbers count backwards from -0
     infinity = int(torch.tensor(torch.inf, dtype=tensor.dtype).view(kind))
-    order = (order + units).clamp(-infinity, infinity)
-    return torch.where(order < 0, lowest - order, order).to(kind).view(tensor.dtype).reshape(tensor.shape)
+    order = (order + units).clamp_(-infinity, infinity)
+    return _mirrored(order, highest).to(kind).view(tensor.dtype).reshape(tensor.shape)
+
+
+def _mirrored(numbers: Tensor, highest: int) -> Tensor:
+    """`-highest - 1 - n` in place of each negative n: a `torch.where` on mixed signs takes ten times as long."""
+    negative = numbers >> 63  # 0 or -1
+    return (numbers ^ (negative & highest)).sub_(negative)
