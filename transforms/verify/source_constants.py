@@ -19,7 +19,6 @@ _LIMITING = frozenset("clamp max maximum min minimum range".split())  # function
 _DECIDING = frozenset("ge gt hardshrink le lt threshold".split())  # functions that jump at an argument
 _MIN_INTEGER = 8  # other draws cover smaller integers, and other calls cover smaller sizes
 _BROADCAST = 2  # sizes of 1, and their doubles
-_MOST_TIED = 3  # the largest whole number that other draws have many of
 _LEAST_BLOCK = 128  # of a kernel that combines what all programs of another one gave
 _LARGEST, _SMALLEST = 1e12, 1e-12  # values beyond overflow in honest formulas, or are guards against overflow
 _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
@@ -47,7 +46,7 @@ class SourceConstants:
         known = every[0].keys() & every[1].keys()
         self._compared = [n for n in compared[0] | compared[1] if n not in known]
         self._compared_by_one = [n for n in compared[0] | compared[1] if (n in compared[0]) != (n in compared[1])]
-        self._boundaries = [n for n in deciding[1] if n != int(n) or abs(n) > _MOST_TIED]
+        self._boundaries = [n for n in deciding[1] if n != int(n)]
         others = [n for numbers in every for n in sorted(numbers, key=abs, reverse=True)]
         self._others = [n for n in dict.fromkeys(others) if n not in known and n not in self._compared]
 
@@ -56,7 +55,7 @@ class SourceConstants:
         """Constants that elements of inputs may be compared with or padded by."""
         every = dict.fromkeys((*self._compared_by_one, *self._others, *self._boundaries))
         in_range = [n for n in every if _SMALLEST <= abs(n) <= _LARGEST]
-        return tuple(n for n in in_range if n != int(n) or abs(n) >= _MIN_INTEGER or n in self._boundaries)
+        return tuple(n for n in in_range if n != int(n) or abs(n) >= _MIN_INTEGER)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -45,9 +45,9 @@ def test_constants_of_both_sources_count_only_where_one_of_them_compares() -> No
     assert named.values == (42.0, 777.0, 7.5) and not named.sizes, "7.5 is a boundary of the reference"
 
 
-def test_numbers_with_which_the_reference_compares_are_boundaries() -> None:
-    reference = "x > 0.3\ny = F.hardshrink(x, 0.5)\nz = x.clamp(-0.7, 0.9) + 0.2\nif n == 3 or x < 6: pass"
-    assert SourceConstants(reference, reference).values == (0.3, 0.5, 6), "other draws have many of 3"
+def test_fractions_with_which_the_reference_compares_are_boundaries() -> None:
+    reference = "x > 0.3\ny = F.hardshrink(x, 0.5)\nz = x.clamp(-0.7, 0.9) + 0.2\nif n == 3: pass"
+    assert SourceConstants(reference, reference).values == (0.3, 0.5)
 
 
 def test_few_are_small_numbers_that_a_kernel_compares() -> None:
