@@ -3,6 +3,6 @@
 The rooms `read`, `kernel`, `forward` and `constructor` build on the tools in `syntax`.
 """
 
-from .tidy_lowered import tidy
+from .tidy_lowered import constructor_text, tidy
 
-__all__ = ["tidy"]
+__all__ = ["constructor_text", "tidy"]

@@ -24,6 +24,12 @@ from .refusals import NeedsImport, NotTidied
 from .syntax.print_code import file_text, function_text, wrapped
 
 _EVIDENCE = 500  # characters
+# A definition besides those of KernelBench's format, or an import besides torch's usual ones.
+_NEEDS_MORE = re.compile(
+    r"^(?:class (?!Model\b)|def (?!get_inputs\b|get_init_inputs\b)|@|"
+    r"(?:import|from) (?!torch$|torch\.nn as nn$|torch\.nn\.functional as F$|torch import nn$|torch import Tensor$))",
+    re.MULTILINE,
+)
 
 
 def tidy(lowered: Lowered, autotuned: bool = False) -> Outcome[Candidate]:
@@ -58,6 +64,23 @@ def tidy(lowered: Lowered, autotuned: bool = False) -> Outcome[Candidate]:
             constructions=lowered.constructions,
         )
     )
+
+
+def constructor_text(python_code: str, state: Sequence[str]) -> str:
+    """The file of a kernel for a module up to `forward`; `state` are the qualified names of the module's state.
+
+    Empty if the constructor needs nothing but torch, or what an answer must not import.
+    """
+    if not _NEEDS_MORE.search(python_code):
+        return ""
+    try:
+        constructor = slice_constructor(python_code, state, ())
+    except (NeedsImport, NotTidied):
+        return ""
+    if not constructor.definitions and not constructor.imports:
+        return ""
+    texts = [*map(function_text, constructor.definitions), _entry_text(constructor.entry)]
+    return file_text(_imports(constructor.imports, (), (), texts), texts)
 
 
 def _render(lowered: Lowered, autotuned: bool) -> tuple[str, list[Body]]:
