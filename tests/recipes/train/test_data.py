@@ -141,7 +141,7 @@ def test_the_loss_covers_only_the_answer(pairs: list[Pair], tiny_model: Path) ->
 
 
 def test_the_brief_template_leaves_out_rules_and_definitions(pairs: list[Pair], tiny_model: Path) -> None:
-    code = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return torch.flip(x, (0,))\n"
+    code = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x.flip(0)"
     pair = replace(pairs[0], python_code=code)
     texts = [
         tokenizer_at(tiny_model, chat).apply_chat_template(  # type: ignore[attr-defined]
