@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
-from kernelquarry.pipeline.sandbox.inputs import KINDS_OF_VALUES, MASKS, NAMED
+from kernelquarry.pipeline.sandbox.inputs import ECHOED, KINDS_OF_VALUES, MASKS, NAMED
 from kernelquarry.pipeline.sandbox.jobs.calls import Launch, ObservedCall, StateEntry
 from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE, ReferenceRequest
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
@@ -30,7 +30,7 @@ from .evidence import InputRejected, Rejected, check_kernels, check_logged, repl
 from .hints import hint
 from .task import PlannedTrial, Task, VerifySettings, exact_values, nudges, terms, trial_calls
 
-_TIES = ("sparse", *KINDS_OF_VALUES, NAMED)  # distributions with equal values
+_TIES = ("sparse", ECHOED, *KINDS_OF_VALUES, NAMED)  # distributions with equal values
 _NEAR_TIES = ("scaled", "faint")  # distributions on which computed values, of a softmax for example, can be equal
 # Operators for which PyTorch specifies the index of the first of equal values, or the side of a boundary.
 _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")

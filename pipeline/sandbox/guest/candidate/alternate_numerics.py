@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -106,11 +107,30 @@ def _tanh(x: Tensor) -> Tensor:
     return 2 * _off((2 * x).sigmoid()) - 1
 
 
+def _log2_softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
+    """In base two, less the logarithm of the sum of the row's exponentials."""
+    x = (x.float() if half_to_float else x) * math.log2(math.e)
+    largest = x.amax(dim, keepdim=True)
+    return x - (largest + (x - largest).exp2().sum(dim, keepdim=True).log2())
+
+
+def _log_softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
+    return _log2_softmax(x, dim, half_to_float) * math.log(2)
+
+
+def _softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
+    return _log2_softmax(x, dim, half_to_float).exp2()
+
+
 def _of_floats(formula: Callable[..., Any]) -> Callable[..., Any]:
     def by_formula(x: Tensor, *args: Any, **kwargs: Any) -> Any:
         return formula(x, *args, **kwargs) if x.is_floating_point() else NotImplemented
 
     return by_formula
+
+
+def _of_rows(formula: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *args: formula(x, *args) if x.numel() else NotImplemented
 
 
 def _in_place(formula: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,6 +141,7 @@ def _in_place(formula: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _WRITTEN: dict[str, Callable[..., Tensor]] = {
+    "exp": _exp,
     "expm1": lambda x: _exp(x) - 1,
     "log1p": lambda x: _off(1 + x).log(),
     "sinh": lambda x: (_exp(x) - (-x).exp()) / 2,
@@ -134,6 +155,8 @@ _TEXTBOOK: dict[Any, Callable[..., Any]] = {
     **{getattr(aten, name).default: _of_floats(formula) for name, formula in _WRITTEN.items()},
     **{getattr(aten, f"{name}_").default: _in_place(formula) for name, formula in _WRITTEN.items()},
     aten.softplus.default: _of_floats(_softplus),
+    aten._log_softmax.default: _of_rows(_log_softmax),
+    aten._softmax.default: _of_rows(_softmax),
     aten.mish.default: _of_floats(lambda x: x * _tanh(_softplus(x))),
     aten.log_sigmoid_forward.default: _of_floats(_log_sigmoid),
 }

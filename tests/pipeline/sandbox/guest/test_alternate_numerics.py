@@ -61,6 +61,9 @@ FAR_FROM_ZERO: dict[str, Callable[[Tensor], Tensor]] = {
     "softplus": lambda x: F.softplus(x - 18, 0.5, 15),
     "mish": lambda x: F.mish(x - 18),
     "logsigmoid": lambda x: F.logsigmoid(x + 18),
+    "exp": torch.exp,
+    "softmax": lambda x: F.softmax(x, -1),
+    "log_softmax": lambda x: F.log_softmax(x, -1),
 }
 
 
@@ -87,6 +90,14 @@ def test_textbook_formulas_take_all_floats(dtype: torch.dtype) -> None:
     with textbook():
         written = torch.tanh(x)
     assert written.dtype == dtype and torch.allclose(written, torch.tanh(x), atol=0.01)
+
+
+@pytest.mark.parametrize("function", [F.softmax, F.log_softmax])
+def test_textbook_rows_keep_what_is_masked(function: Callable[..., Tensor]) -> None:
+    x = torch.tensor([[1.0, -torch.inf, 2.0], [-torch.inf] * 3])
+    with textbook():
+        written, empty = function(x, -1), function(torch.empty(2, 0), -1)
+    assert torch.allclose(written, function(x, -1), equal_nan=True) and empty.shape == (2, 0)
 
 
 def test_textbook_formulas_leave_integers_to_pytorch() -> None:
