@@ -138,7 +138,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     for call in each_as_in(own, task.given, _SHORT) if task.given else ():
         yield FurtherCall(call)
     for call in crowded(own):
-        # Of ten thousands of rows of large numbers, one exceeds its tolerance by chance.
+        # Of tens of thousands of rows of large numbers, one exceeds its tolerance by chance.
         many_rows = math.prod(call.tensors[0].shape[:-1]) > _MOST_ROWS
         yield FurtherCall(call, "normal" if many_rows else "assorted")
     for size, call in one_long_row(own).items():

@@ -178,8 +178,7 @@ def crowded(workloads: Sequence[Workload]) -> list[Workload]:
     A kernel with a program for each row or element of that axis then runs more programs than any usual cap. The last
     axis of the first tensor has over 200,000 elements where that fits.
     """
-    free, sizes = free_sizes(workloads), axis_sizes(workloads)
-    last = sizes.get((0, len(workloads[0].tensors[0].shape) - 1)) if workloads[0].tensors else None
+    free, last = free_sizes(workloads), _last_size(workloads)
     lengths, calls = ((_COLUMNS, _MOST_LONG), (_PROGRAMS, _MOST_PROGRAMS)), list[Workload]()
     for size in free:
         tried = ((resized(workloads, dict.fromkeys(free, 2) | {size: n}), most) for n, most in lengths[size != last :])
@@ -192,12 +191,17 @@ def one_long_row(workloads: Sequence[Workload]) -> dict[Size, Workload]:
 
     Empty if that size is not free, or the call is too large.
     """
-    shape = workloads[0].tensors[0].shape if workloads[0].tensors else ()
-    free, size = free_sizes(workloads), axis_sizes(workloads).get((0, len(shape) - 1))
-    if size not in free:
+    free, last = free_sizes(workloads), _last_size(workloads)
+    if last is None or last not in free:
         return {}
-    call = resized(workloads, dict.fromkeys(free, 1) | {size: _COLUMNS})
-    return {size: call} if count_elements(call) <= _MOST_LONG else {}
+    call = resized(workloads, dict.fromkeys(free, 1) | {last: _COLUMNS})
+    return {last: call} if count_elements(call) <= _MOST_LONG else {}
+
+
+def _last_size(workloads: Sequence[Workload]) -> Size | None:
+    """The size of the first tensor's last axis; None without a tensor, or if that has no axis."""
+    tensors = workloads[0].tensors
+    return axis_sizes(workloads).get((0, len(tensors[0].shape) - 1)) if tensors else None
 
 
 def set_each(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 
 from ..syntax.ast_tools import called, copied, names_in, walk, with_body
 from .addresses import ACCESSES
@@ -18,7 +19,7 @@ def shared(body: Sequence[ast.stmt], is_constant: Callable[[str], bool]) -> list
 
     `is_constant` tells names with one value.
     """
-    return _named_sums(_with_names(body, {}, is_constant), is_constant, Counter())
+    return _named_sums(_with_names(body, {}, is_constant), is_constant, count(1))
 
 
 def _with_names(
@@ -41,20 +42,19 @@ def _with_names(
     return result
 
 
-def _named_sums(body: Sequence[ast.stmt], is_constant: Callable[[str], bool], made: Counter[str]) -> list[ast.stmt]:
+def _named_sums(body: Sequence[ast.stmt], is_constant: Callable[[str], bool], numbers: Iterator[int]) -> list[ast.stmt]:
     """The statements with a name for each sum that two accesses share. Those of loops are apart from those outside."""
     sums = Counter(ast.unparse(address.right) for statement in body for address in _addresses(statement, is_constant))
     names: dict[str, str] = {}
     result: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, ast.For):
-            result.append(with_body(statement, _named_sums(statement.body, is_constant, made)))
+            result.append(with_body(statement, _named_sums(statement.body, is_constant, numbers)))
             continue
         for address in _addresses(statement, is_constant):
             text = ast.unparse(address.right)
             if sums[text] > 1 and text not in names:
-                made[SUM] += 1
-                names[text] = f"{SUM}{made[SUM]}"
+                names[text] = f"{SUM}{next(numbers)}"
                 result.append(ast.Assign([ast.Name(names[text], ast.Store())], address.right, lineno=0))
             if text in names:
                 address.right = ast.Name(names[text], ast.Load())
