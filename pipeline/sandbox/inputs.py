@@ -132,7 +132,7 @@ def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream, flipped: bool) -
     if flipped and len(spec.shape) > 1 and spec.shape[0] > 1:
         row = size // spec.shape[0]
         values[-row:] = 0.0  # a norm of a row is 0 too, and that of another below its eps
-        values[-2 * row : -row] *= 2.0**-20
+        values[-2 * row : -row] *= _BELOW_EPS
     return _tensor(values, spec.shape, spec.dtype)
 
 

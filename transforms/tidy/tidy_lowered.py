@@ -69,7 +69,8 @@ def tidy(lowered: Lowered, autotuned: bool = False) -> Outcome[Candidate]:
 def constructor_text(python_code: str, state: Sequence[str]) -> str:
     """The file of a kernel for a module up to `forward`; `state` are the qualified names of the module's state.
 
-    Empty if the constructor needs nothing but torch, or what an answer must not import.
+    Empty if the constructor needs nothing but torch, if it needs an import that answers must not have, or if the module
+    is no file of definitions.
     """
     if not _NEEDS_MORE.search(python_code):
         return ""
