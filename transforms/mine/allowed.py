@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from .einops.pattern import DEFINED, FUNCTIONS
@@ -26,16 +25,11 @@ FORBIDDEN = frozenset(
     """.split()
 )
 
-# Names of timm that `timm_stand_ins` replaces by definitions.
-_TIMM = re.compile(r"timm(\.models)?\.layers(\.\w+)?\.(DropPath|drop_path|LayerNorm2d|Mlp|to_[1-4]tuple|trunc_normal_)")
-
 
 @lru_cache(maxsize=4096)
 def allowed(dotted: str) -> bool:
     """True if a mined module may contain `import a.b.c`, or use `a.b.c`."""
     root = dotted.partition(".")[0]
-    if root == "timm":  # replaced by definitions
-        return _TIMM.fullmatch(dotted) is not None
     if root not in THIRD_PARTY and root not in STANDARD:
         return False
     if root == "einops":  # rewritten in torch

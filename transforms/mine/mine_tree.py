@@ -16,7 +16,7 @@ from kernelquarry.pipeline.schema.provenance import Licence
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, SourceFile
 
-from . import timm_stand_ins
+from . import stand_ins
 from . import tree_sitter_nodes as ts
 from .bindings import Definition
 from .classes import Classes
@@ -70,7 +70,7 @@ class _Miner:
         self._classes = Classes(tree)
         self._resolver = Resolver(tree, self._classes)
         self.users = Users()
-        self._candidates = Candidates(tree.sources)
+        self._candidates = Candidates({path: tree.sources[path] for path in files}, stand_ins.sources())
 
     def scan(self, file: SourceFile) -> list[Definition] | Dropped:
         """Find the module classes of a file, or the reason to drop it."""
@@ -119,8 +119,6 @@ class _Miner:
                 objection = Reason.NAME_CONFLICT, str(error)
             except Unsupported as error:
                 objection = Reason.FORBIDDEN_IMPORT, f"einops: {error}"
-            except timm_stand_ins.UnsupportedImport as error:
-                objection = Reason.FORBIDDEN_IMPORT, str(error)
             except SyntaxError as error:
                 objection = Reason.SYNTAX_ERROR, error.msg
             except (ts.Malformed, RecursionError, MemoryError) as error:
@@ -129,7 +127,7 @@ class _Miner:
         return Dropped(unit, reason, evidence[:_EVIDENCE])
 
     def _module(self, file: SourceFile, definition: Definition, code: str, closure: Closure) -> Module:
-        imported = sorted({d.path for d in closure.definitions} - {file.source.path})
+        imported = sorted({d.path for d in closure.definitions if d.path in self._files} - {file.source.path})
         licence = _joint_licence([file.licence, *(self._files[path].licence for path in imported)])
         return Module(module_id(code), definition.names[0], code, file.source, licence, tuple(imported))
 

@@ -27,13 +27,18 @@ class Candidates:
     statement, an assignment or an `as` derives from an alive word. A class may be a module if a base is alive.
     """
 
-    def __init__(self, sources: Mapping[str, bytes]) -> None:
+    def __init__(self, sources: Mapping[str, bytes], others: Mapping[str, bytes]) -> None:
+        """Initialise.
+
+        Args:
+            others: sources that these may import, and that are not asked for.
+        """
         self._bases: dict[str, list[frozenset[bytes] | None]] = {}  # path -> words in the bases of each class
         self._leads_to: dict[bytes, set[bytes]] = defaultdict(set)
         self._alive: set[bytes] = {_NN}
         self._all = False  # True if a star import from torch.nn may bind any name
         if any(b"torch" in source for source in sources.values()):
-            for path, source in sources.items():
+            for path, source in (*others.items(), *sources.items()):
                 self._read(path, source)
             self._spread()
 

@@ -12,7 +12,6 @@ from .naming import choose_names
 from .order import order_pieces
 from .piece import make_piece
 from .resolve import Resolver
-from .timm_stand_ins import replace_timm_imports
 from .write_definition import write_piece
 
 
@@ -22,15 +21,13 @@ def render(resolver: Resolver, closure: Closure) -> str:
     Raises:
         NameConflict: two definitions share a name, and neither can be renamed in its text.
         Unsupported: einops is used in a way that cannot be rewritten in torch.
-        UnsupportedImport: timm is used in a way that cannot be replaced.
     """
     pieces = order_pieces(closure.entry, [make_piece(resolver, closure, d) for d in closure.definitions])
     names = choose_names(closure.entry, pieces)
     written = [write_piece(resolver.tree, piece, names) for piece in pieces]
     imports = set[str]().union(*(definition.imports for definition in written))
     imports, texts, einops_definitions = rewrite_einops(imports, [definition.text for definition in written])
-    imports, timm_definitions = replace_timm_imports(imports)
-    blocks = [(True, text) for text in (*timm_definitions, *einops_definitions)]
+    blocks = [(True, text) for text in einops_definitions]
     blocks += [(piece.definition.is_compound, text) for piece, text in zip(pieces, texts, strict=True)]
     header = "\n".join(["from __future__ import annotations", "", *_import_lines(imports)]).rstrip()
     return header + "".join(_spaced(blocks)) + "\n"

@@ -11,6 +11,8 @@ from typing import NamedTuple, TypeAlias
 from . import allowed
 from . import tree_sitter_nodes as ts
 from .bindings import Definition, FileIndex, Import, build
+from .stand_ins import sources as stand_in_sources
+from .stand_ins import stand_in
 
 _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__class__", "__module__", "__qualname__"}
 
@@ -63,10 +65,10 @@ class Resolved(NamedTuple):
 
 
 class SourceTree:
-    """The files of one package or checkout, parsed on first use."""
+    """The files of one package or checkout, and those that stand for other packages, parsed on first use."""
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
-        self.sources = sources
+        self.sources = {**sources, **stand_in_sources()}
         self._indexes: dict[str, FileIndex] = {}
         self._found: dict[Symbol, Target | Package | None] = {}
 
@@ -157,8 +159,12 @@ class SourceTree:
             source = item.module if item.aliased else item.local
             return External(source, item.name, item.local)
         if item.name is None:
-            return Package(module if item.aliased else self._module_of(path, Import(item.local, 0, item.local, None)))
-        return self._member(module, item.name, seen) or Missing(item.local)
+            whole = module if item.aliased else self._module_of(path, Import(item.local, 0, item.local, None))
+            return Package(whole) if whole in self._packages else External(item.local, None, item.local)
+        found = self._member(module, item.name, seen)
+        if found is None and module == stand_in(item.module):
+            return External(item.module, item.name, item.local)
+        return found or Missing(item.local)
 
     def _member(self, module: str, name: str, seen: set[Symbol]) -> Target | Package | None:
         """Resolve an attribute of a module: a name bound in its file, else a submodule."""
@@ -184,11 +190,13 @@ class SourceTree:
             candidate = ".".join([*package[:depth], item.module])
             if candidate in self._packages:
                 return candidate
-        return item.module
+        return stand_in(item.module) or item.module
 
     def _fails(self, path: str, item: Import) -> str | None:
         """Name of the package that makes an import fail, or None. Only file names are looked at."""
         module = self._module_of(path, item)
+        if module == stand_in(item.module) and item.name not in (None, "*"):
+            return None if self._member(module, item.name, set()) else _package_of(item.module)
         if module in self._packages or (item.level == 0 and allowed.allowed(_joined(item))):
             return None
         return _package_of(item.module) if item.level == 0 else module

@@ -50,7 +50,7 @@ def test_no_module_of_any_golden_case_is_missed() -> None:
     found = 0
     for path in CASES.glob("*.txt"):
         tree = SourceTree({name: text.encode() for name, text in read_case(path).files.items()})
-        candidates = Candidates(tree.sources)
+        candidates = Candidates(tree.sources, {})
         with_modules = [name for name in tree.sources if Classes(tree).modules(name)]
         assert all(map(candidates.may_define, with_modules)), path
         found += len(with_modules)

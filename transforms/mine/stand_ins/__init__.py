@@ -1,0 +1,42 @@
+"""Definitions in place of imports of other packages, so that a dataset row needs torch alone.
+
+Each file here is read as source, never imported: it is a file of every tree that is mined, beside the tree's own. It
+defines the layers and helpers of one package that modules of others are made of, under their names and with the same
+results in evaluation. Other names of the package stay missing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+FOLDER = "<stand-ins>"  # of their paths in a tree, which no file of a tree has
+
+# Modules that may be imported -> the file that defines their names. The first that matches counts.
+_FILES = tuple(
+    (re.compile(rf"(?:{modules})(?:\.\w+)*"), name)
+    for modules, name in (
+        (r"lightning|pytorch_lightning", "lightning"),
+        (r"mmcv|mmengine|mmcls|mmdet|mmpose|mmpretrain|mmseg", "mmcv"),
+        (r"timm\.layers|timm\.models\.layers", "timm_layers"),
+        (r"timm\.models\.vision_transformer", "timm_vision_transformer"),
+        (r"torch_geometric|torch_sparse", "torch_geometric"),
+        (r"torch_scatter", "torch_scatter"),
+        (r"torchvision\.(?:ops|models\._utils|utils)", "torchvision"),
+        (r"transformers", "transformers"),
+    )
+)
+
+
+@cache
+def sources() -> dict[str, bytes]:
+    """Path -> source of each file."""
+    names = dict.fromkeys(name for _, name in _FILES)
+    return {f"{FOLDER}/{name}.py": files(__package__).joinpath(f"{name}.py").read_bytes() for name in names}
+
+
+@cache
+def stand_in(module: str) -> str | None:
+    """The dotted name of the file that stands for a module of another package; None if there is none."""
+    return next((f"{FOLDER}.{name}" for pattern, name in _FILES if pattern.fullmatch(module)), None)
