@@ -84,6 +84,8 @@ def test_a_class_of_a_base_that_stands_for_another_is_a_module() -> None:
         ("mmengine.utils", "to_2tuple"),
         ("mmcv.cnn", "trunc_normal_init"),
         ("mmcv.runner", "BaseModule"),
+        ("detectron2.modeling.backbone", "Backbone"),
+        ("fvcore.nn.weight_init", "c2_xavier_fill"),
         ("torchvision.models._utils", "_make_divisible"),
         ("transformers", "PreTrainedModel"),
     ],
@@ -148,6 +150,16 @@ def test_network_of_openmmlab_adds_its_input() -> None:
     network = in_evaluation(defined("mmcv.cnn.bricks.transformer", "FFN")(8, 16, ffn_drop=0.1))
     x = torch.randn(3, 8)
     torch.testing.assert_close(network(x), x + network.layers[1](network.layers[0][0](x).relu()))
+
+
+def test_convolution_and_norms_of_detectron2() -> None:
+    norms = defined("detectron2.layers", "get_norm")
+    module = in_evaluation(defined("detectron2.layers", "Conv2d")(8, 32, 1, norm=norms("GN", 32), activation=F.relu))
+    plain = F.conv2d(X, module.weight, module.bias)
+    torch.testing.assert_close(module(X), F.group_norm(plain, 32).relu())
+    torch.testing.assert_close(norms("FrozenBN", 8)(X), X)
+    torch.testing.assert_close(norms("LN", 8)(X), F.layer_norm(X.movedim(1, -1), (8,), eps=1e-6).movedim(-1, 1))
+    assert norms("", 8) is None
 
 
 @pytest.mark.parametrize("module", ["torch_scatter", "torch_geometric.utils"])

@@ -17,6 +17,7 @@ FOLDER = "<stand-ins>"  # of their paths in a tree, which no file of a tree has
 _FILES = tuple(
     (re.compile(rf"(?:{modules})(?:\.\w+)*"), name)
     for modules, name in (
+        (r"detectron2\.(?:layers|modeling)|fvcore\.nn", "detectron2"),
         (r"lightning|pytorch_lightning", "lightning"),
         (r"mmcv|mmengine|mmcls|mmdet|mmpose|mmpretrain|mmseg", "mmcv"),
         (r"timm\.layers|timm\.models\.layers", "timm_layers"),
