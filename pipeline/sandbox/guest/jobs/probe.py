@@ -50,7 +50,7 @@ _PART = r"(GELU|Linear)\.forward\(\) (takes|got|missing)|'(GELU|Linear)' object 
 _STYLES_BY_FAILURE = (
     # An optional argument of the constructor is needed.
     (
-        r"NoneType|'Model' object has no attribute|(should|must) be (defined|given|set|specified|provided)",
+        r"NoneType|'Model' object has no attribute|(?i:should|must) be (defined|given|set|specified|provided)",
         FILLED_STYLES,
     ),
     (r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter", INSTANCE_STYLES),  # a class is called like a layer

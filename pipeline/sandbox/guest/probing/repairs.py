@@ -149,6 +149,8 @@ def repairs(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> Iter
     for pattern, repair in _REPAIRS:
         if re.search(pattern, message):
             yield from repair(guess, failure)
+    if re.search("Domain|Range", failure.kind):
+        yield from _in_range(guess, failure)
     yield from _optional(guess, failure, optional)
     if failure.kind not in NOT_ABOUT_SIZES:
         yield from _larger(guess)

@@ -165,3 +165,8 @@ def test_repairs_end() -> None:
         found = list(repairs(guess(X, SEQUENCE), failure(message), {"z": 2}))
         assert len(found) < 2000
         assert all(isinstance(tensor, Tensor) for g in found[:20] for tensor in draw(g.specs(), 0))
+
+
+def test_an_error_about_a_domain_gives_numbers_from_0_to_1() -> None:
+    found = repairs(guess(X), failure("", "InputOutsideDomain"), {})
+    assert any(spec.low == 0 and spec.high == 1 for each in found for spec in each.specs())
