@@ -72,11 +72,7 @@ class Verification:
     @cached_property
     def further(self) -> FurtherRuns:
         """The runs beyond the trials, made when the first check needs them."""
-        return FurtherRuns.of(self.reference, self.sandbox, self.settings)
-
-    @property
-    def context(self) -> tuple[Reference, Sandbox, VerifySettings]:
-        return self.reference, self.sandbox, self.settings
+        return FurtherRuns.of(self.reference)
 
     def proven(self) -> Proven:
         """The verdict, with the text that it holds for."""
@@ -139,7 +135,7 @@ def _run_trials(verification: Verification) -> None:
     """Run the candidate on the trials, without those on which it raises and may."""
     while True:
         try:
-            verification.run = run = run_candidate(*verification.context)
+            verification.run = run = run_candidate(verification.reference)
             break
         except InputRejected as rejected:
             refused = rejected.trials
@@ -153,16 +149,11 @@ def _run_trials(verification: Verification) -> None:
 
 
 def _compile(verification: Verification) -> None:
-    verification.targets = compile_kernels(
-        verification.reference,
-        verification.engine,
-        verification.sandbox,
-        verification.settings,
-    )
+    verification.targets = compile_kernels(verification.reference, verification.engine)
 
 
 def _interpret(verification: Verification) -> None:
-    check_interpreted(*verification.context)
+    check_interpreted(verification.reference)
 
 
 def _run_configurations(verification: Verification) -> None:
@@ -200,20 +191,19 @@ def _check_plan(verification: Verification) -> None:
 
 def _check_larger_calls(verification: Verification) -> None:
     if verification.planner is not None:
-        ran, narrows = verification.further.launch_logs, verification.settings.narrows
+        ran = verification.further.launch_logs
         run = partial(check_workload, verification.task, verification.sandbox, verification.settings)
-        check_larger_calls(verification.reference, verification.planner, ran, narrows, run)
+        check_larger_calls(verification.reference, verification.planner, ran, run)
 
 
 def _run_large(verification: Verification) -> None:
-    run_large(*verification.context)
+    run_large(verification.reference)
 
 
 def _narrow(verification: Verification) -> None:
     if verification.planner is not None:
-        reply, further = verification.run.reply, verification.further
         verification.narrowed, verification.planner = narrow_claim(
-            verification.planner, verification.reference, reply, further, verification.sandbox, verification.settings
+            verification.planner, verification.reference, verification.run.reply, verification.further
         )
         check_all_launched(launched_kernels(verification.narrowed.code), verification.conclusion.kernels)
 

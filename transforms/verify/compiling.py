@@ -1,16 +1,18 @@
-"""Compile a candidate's kernels ahead of time."""
+"""Compile a candidate's kernels ahead of time. Deferred ones come from the cache of compiled kernels, or `codegen`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
+from kernelquarry.pipeline.sandbox.jobs.codegen import CODEGEN, CodegenRequest, KernelSource
 from kernelquarry.pipeline.sandbox.jobs.compile import COMPILE, CompileRequest
+from kernelquarry.pipeline.sandbox.kernel_cache import Binary
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Engine, Verdict
 
-from .codegen import compile_sources
 from .evidence import Rejected, check_compiled, reply_of
 from .reference_run import Reference
 from .task import Call, Task, VerifySettings, draw, replan, shapes_of, trial_calls
@@ -19,9 +21,7 @@ from .task import Call, Task, VerifySettings, draw, replan, shapes_of, trial_cal
 _UNALIGNED = re.compile("16-byte aligned|last dim must be contiguous")
 
 
-def compile_kernels(
-    reference: Reference, engine: Engine, sandbox: Sandbox, settings: VerifySettings
-) -> tuple[str, ...]:
+def compile_kernels(reference: Reference, engine: Engine) -> tuple[str, ...]:
     """The target that the candidate was compiled for, if any.
 
     A trace was compiled for the GPU that ran it, so the candidate is not compiled for that target again.
@@ -29,7 +29,8 @@ def compile_kernels(
     Raises:
         Rejected: a kernel does not compile.
     """
-    task, target = reference.task, settings.target_on(sandbox)
+    task, sandbox, settings = reference.task, reference.sandbox, reference.settings
+    target = settings.target_on(sandbox)
     if not target:
         return ()
     traced = sandbox.gpus.description.target if sandbox.gpus is not None and engine is Engine.TRACE else ""
@@ -89,3 +90,27 @@ def check_kernel_failure(call: Call, broken: str, sandbox: Sandbox, settings: Ve
     if compiled and compiled[0].succeeded:
         where = f"for inputs {shapes_of(call.task.workloads[0])}"
         raise Rejected(Reason.DOES_NOT_RUN, f"{where} a kernel compiles, and raises as interpreted: {broken}")
+
+
+def compile_sources(sources: Mapping[str, KernelSource], sandbox: Sandbox, limits: Limits) -> dict[str, Binary | str]:
+    """The binary of each source, or the error of the compiler. All that the cache lacks is compiled in one guest.
+
+    Raises:
+        Rejected: the compiler crashes, or exceeds the limits.
+    """
+    known = {name: sandbox.kernels.get(source, version("triton")) for name, source in sources.items()}
+    compiled: dict[str, Binary | str] = {name: binary for name, binary in known.items() if binary is not None}
+    missing = {name: source for name, source in sources.items() if name not in compiled}
+    if not missing:
+        return compiled
+    report = sandbox.run(Job(CODEGEN, CodegenRequest(tuple(missing.values())), {}, limits))
+    reply = reply_of(report, Reason.DOES_NOT_COMPILE)
+    if len(reply.kernels) != len(missing):
+        raise Rejected(Reason.CRASHED, f"the compiler's guest gave {len(reply.kernels)} kernels of {len(missing)}")
+    for number, ((name, source), kernel) in enumerate(zip(missing.items(), reply.kernels, strict=True)):
+        data = report.tensors.get(f"binary.{number}")
+        if kernel.error or data is None:
+            compiled[name] = kernel.error or "no binary"
+        else:
+            compiled[name] = sandbox.kernels.put(source, reply.triton, kernel, data.numpy().tobytes())
+    return compiled

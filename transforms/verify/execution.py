@@ -24,10 +24,10 @@ from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 
-from .codegen import compile_sources
+from .compiling import compile_sources
 from .evidence import InputRejected, Rejected, reply_of
 from .reference_run import Reference
-from .task import PlannedTrial, Task, VerifySettings, input_specs
+from .task import PlannedTrial, Task, input_specs
 
 _EXTRA_RUNS = ("repeat", "ghost")  # of the first trial
 FAILURES = {
@@ -43,16 +43,17 @@ class Untraceable(Exception):
     """No trace describes the candidate: its launches depend on values, or it needs an operator that traces lack."""
 
 
-def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[TrialsReply, Tensors]:
+def execute(reference: Reference) -> tuple[TrialsReply, Tensors]:
     """Run the trials on a GPU, see `run_candidate`; reply and tensors are in the form of the guest `interpret`.
 
     Raises: Untraceable, InputRejected, Rejected.
     """
+    sandbox, limits = reference.sandbox, reference.settings.limits
     assert sandbox.gpus is not None
     if reference.task.training:
         raise Untraceable("a trace has no backward")
     trials = reference.trials
-    report = trace(reference.task, trials, sandbox.gpus.description.target, sandbox, settings.limits)
+    report = trace(reference.task, trials, sandbox.gpus.description.target, sandbox, limits)
     reply = reply_of(report, Reason.DOES_NOT_RUN)
     if reply.load_error:
         return TrialsReply(load_error=reply.load_error), {}
@@ -77,7 +78,7 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
     values |= reference.tensors
     values |= {name: t for name, t in report.tensors.items() if name.startswith(("binary.", "constant."))}
     request = {"kernels": [*reply.kernels], "programs": [*reply.programs], "runs": runs}
-    execution = sandbox.gpus.run(request, values, settings.limits.cpu_s)
+    execution = sandbox.gpus.run(request, values, limits.cpu_s)
     if execution.status != ExecutionStatus.DONE:
         raise Rejected(FAILURES[execution.status], execution.error)
     return _as_interpreted(reply, programs, runs, execution, [kernel.name for kernel in kernels])

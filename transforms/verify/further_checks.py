@@ -60,19 +60,19 @@ class FurtherRuns:
     `launch_logs` are the launches of the calls at other sizes, once these are checked.
     """
 
-    def __init__(self, task: Task, batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> None:
-        self._task, self._batch, self._sandbox, self._settings = task, batch, sandbox, settings
+    def __init__(self, task: Task, batch: _Batch) -> None:
+        self._task, self._batch = task, batch
         self.launch_logs: list[str] = []
         self._batches = [batch]
 
     @classmethod
-    def of(cls, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> FurtherRuns:
+    def of(cls, reference: Reference) -> FurtherRuns:
         """Make the runs. Raises: Rejected: the candidate crashes its guest."""
         task = reference.task
         code, seed = task.triton_code, task.first_seed >> 8
         perturbed = [RunSpec(code, perturbations=each, seed=seed) for each in _PERTURBATIONS]
-        batch = _run(task, further_calls(task), [RunSpec(code), *perturbed], sandbox, settings)
-        return cls(task, batch, sandbox, settings)
+        batch = _run(task, further_calls(task), [RunSpec(code), *perturbed], reference.sandbox, reference.settings)
+        return cls(task, batch)
 
     def check_environments(self) -> None:
         """Check the memory of the first call, and the call with other memory, programs and GPU. Raises: Rejected."""
@@ -80,11 +80,12 @@ class FurtherRuns:
 
     def check_calls(self) -> None:
         """Check the calls, and then others in place of those that decided nothing. Raises: Rejected."""
-        _check_calls(self._batch, self._sandbox, self._settings)
+        _check_calls(self._batch)
         self.launch_logs += _logs(self._batch)
         if more := _alternatives(self._task.workloads, self._batch):
-            again = _run(self._task, more, [], self._sandbox, self._settings)
-            _check_calls(again, self._sandbox, self._settings)
+            own = self._batch.reference
+            again = _run(self._task, more, [], own.sandbox, own.settings)
+            _check_calls(again)
             self.launch_logs += _logs(again)
             self._batches.append(again)
 
@@ -102,7 +103,7 @@ class FurtherRuns:
     def check_configurations(self) -> None:
         """Check every configuration of the autotuned kernels on a large call. Raises: Rejected."""
         if self._batch.extra[0].configurations > 1:
-            _check_configurations(self._batch, self._sandbox, self._settings)
+            _check_configurations(self._batch)
 
 
 def _run(
@@ -126,7 +127,7 @@ def _run(
         if reference.decides(index) and (call.requires is None or call.requires in known)
     ]
     specs = [*extra, *(_spec(task, calls[index], index) for index in chosen)]
-    runs, tensors = run_specs(specs, reference, sandbox, settings, _BUDGET_S, reference.writes()) if specs else ([], {})
+    runs, tensors = run_specs(specs, reference, _BUDGET_S, reference.writes()) if specs else ([], {})
     own = dict(zip(chosen, range(len(extra), len(specs)), strict=True))
     return _Batch(
         calls=calls,
@@ -160,15 +161,11 @@ def _check_environments(batch: _Batch) -> None:
     if plain.outside:
         raise Rejected(Reason.WRONG_CONTRACT, plain.broken or plain.raised)
     for number, (names, run) in enumerate(zip(_PERTURBATIONS, perturbed, strict=True), 1):
-        if _raises_or_fails(batch.reference, run, batch.tensors, number):
+        if run.raised or fails(batch.reference, run, batch.tensors, number):
             raise Rejected(Reason.UNVERIFIED_PATH, f"wrong under the perturbations {', '.join(names)}")
 
 
-def _raises_or_fails(reference: Reference, run: PerturbedRun, tensors: Tensors, number: int) -> bool:
-    return bool(run.raised) or fails(reference, run, tensors, number)
-
-
-def _check_calls(batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> None:
+def _check_calls(batch: _Batch) -> None:
     """Raises: Rejected: the candidate is wrong on a call, or its kernel raises though it compiles."""
     for index, (call, run) in enumerate(zip(batch.calls, batch.runs, strict=True)):
         if run is None:
@@ -185,7 +182,7 @@ def _check_calls(batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> N
         if batch.fails(index):
             where = f"for inputs {shapes_of(call.workload)}, {call.distribution}"
             raise Rejected(Reason.WRONG_VALUES, f"{where}: {found}", call=alone)
-        check_kernel_failure(alone, run.broken, sandbox, settings)
+        check_kernel_failure(alone, run.broken, batch.reference.sandbox, batch.reference.settings)
 
 
 def _alone(batch: _Batch, index: int) -> Call:
@@ -193,7 +190,7 @@ def _alone(batch: _Batch, index: int) -> Call:
     return Call.of(batch.reference.task, batch.calls[index].workload, trial.seed, trial.distribution)
 
 
-def _check_configurations(batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> None:
+def _check_configurations(batch: _Batch) -> None:
     """Check every configuration of the autotuned kernels on the largest call that the candidate runs in time.
 
     An autotuner may select any of them. A GPU's skips configurations that do not fit. Of the call, as many sizes as
@@ -210,8 +207,7 @@ def _check_configurations(batch: _Batch, sandbox: Sandbox, settings: VerifySetti
     ]
     task, calls = batch.reference.task, batch.calls
     specs = [_spec(task, calls[index], index, number) for index in dict.fromkeys(indices) for number in range(1, count)]
-    writes = batch.reference.writes()
-    runs, tensors = run_specs(specs, batch.reference, sandbox, settings, _BUDGET_S, writes)
+    runs, tensors = run_specs(specs, batch.reference, _BUDGET_S, batch.reference.writes())
     for number, run in enumerate(runs):
         if fails(batch.reference, run, tensors, number, specs[number].trial):
             raised = run.raised or "wrong values"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
+from kernelquarry.pipeline.sandbox import Job, Status
 from kernelquarry.pipeline.sandbox.jobs.perturbed import PERTURBED, PerturbedRequest, PerturbedRun, RunSpec
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
@@ -13,14 +13,12 @@ from kernelquarry.pipeline.schema.reasons import Reason
 
 from .evidence import Rejected
 from .reference_run import Reference
-from .task import VerifySettings, trial_calls, uneven
+from .task import trial_calls, uneven
 
 
 def run_specs(
     calls: Sequence[RunSpec],
     reference: Reference,
-    sandbox: Sandbox,
-    settings: VerifySettings,
     budget_s: float = 0.0,
     writable: tuple[str, ...] | None = None,
 ) -> tuple[Sequence[PerturbedRun], Tensors]:
@@ -45,7 +43,8 @@ def run_specs(
     trials = {call.trial for call in calls}
     prefixes = ("state.", *(name for trial in trials for name in (f"input.{trial}.", f"gradient.{trial}")))
     needed = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(prefixes)}
-    report = sandbox.run(Job(PERTURBED, request, needed, replace(settings.limits, processes=1)))
+    limits = replace(reference.settings.limits, processes=1)
+    report = reference.sandbox.run(Job(PERTURBED, request, needed, limits))
     if report.status is Status.CRASHED:
         raise Rejected(Reason.CRASHED, f"called once more, interpreted: {report.error}")
     if report.reply is not None and len(report.reply.runs) == len(calls):
@@ -54,7 +53,7 @@ def run_specs(
         return [PerturbedRun()], {}
     half = len(calls) // 2  # all calls together exceeded a limit
     (runs, tensors), (more_runs, more_tensors) = (
-        run_specs(part, reference, sandbox, settings, budget_s, writable) for part in (calls[:half], calls[half:])
+        run_specs(part, reference, budget_s, writable) for part in (calls[:half], calls[half:])
     )
     return [*runs, *more_runs], tensors | {_renumber(name, half): value for name, value in more_tensors.items()}
 
@@ -75,7 +74,7 @@ def fails(reference: Reference, run: PerturbedRun, tensors: Tensors, number: int
         return False
 
 
-def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
+def check_interpreted(reference: Reference) -> None:
     """Check in the interpreter a candidate that is right on a GPU: addresses, and programs in reverse order.
 
     The first trial runs, and that with the most sizes that are not powers of two, where masks exclude elements: an
@@ -85,7 +84,7 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
     code, oddest = reference.task.triton_code, uneven(reference.task)
     odd_trial = next((number for number, trial in enumerate(reference.trials) if trial.workload == oddest), 0)
     calls = [RunSpec(code, trial, perturbations=("reverse",)) for trial in sorted({0, odd_trial})]
-    runs, tensors = run_specs(calls, reference, sandbox, settings)
+    runs, tensors = run_specs(calls, reference)
     for number, (call, run) in enumerate(zip(calls, runs, strict=True)):
         if fails(reference, run, tensors, number, call.trial):
             if run.raised:

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 
-from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import exceeds_grid
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -35,7 +34,7 @@ from .paths import Way, counts, path, way
 from .plan import Plan, PlannedCall, Planner, Raised, TooLong, Unsupported
 from .plan.agreement import planned_calls
 from .reference_run import Reference
-from .task import Call, VerifySettings, input_specs, shapes_of
+from .task import Call, input_specs, shapes_of
 
 _FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
 _OPTIONS = "num_warps|num_stages|num_ctas|maxnreg"  # of the compiler
@@ -52,7 +51,6 @@ def check_larger_calls(
     reference: Reference,
     planner: Planner,
     ran: Sequence[str],
-    narrows: bool = False,
     run: Callable[[Workload, str], object] | None = None,
 ) -> None:
     """Check that forward behaves on large calls as it does in verified ones. Raises: Rejected.
@@ -62,7 +60,6 @@ def check_larger_calls(
     Args:
         planner: of the candidate, with the plans of the verified calls.
         ran: launches of verified calls, of which some may have no plan.
-        narrows: as in `VerifySettings`.
         run: runs the candidate on a call with values of a distribution. Raises: Rejected. An argument of a kernel that
             only large calls have is tried on smaller calls.
     """
@@ -79,7 +76,7 @@ def check_larger_calls(
     ways, tried = set(map(way, known.values())), iterations(known.values())
     of_trials = trial_ways(reference, planner)
     for plan, taken, workload in calls:
-        if taken not in ways and not narrows:
+        if taken not in ways and not reference.settings.narrows:
             found = _divergence(path(plan), path(next(iter(known.values()))))
         elif taken not in of_trials or not (found := other_iterations(plan, tried)):
             continue
@@ -228,16 +225,16 @@ def _numbers(launch_log: Iterable[str]) -> dict[str, set[str]]:
     return found
 
 
-def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
+def run_large(reference: Reference) -> None:
     """Run the kernels for a large input on a GPU. Raises: Rejected: they fault, or do not terminate.
 
     A candidate that cannot be traced there, or that needs more memory than the GPU has, passes.
     """
-    task, tensors = reference.task, reference.tensors
+    task, tensors, sandbox = reference.task, reference.tensors, reference.sandbox
     workload = wide(task.workloads, _ELEMENTS // 4) if task.shape_general else None
     if workload is None or sandbox.gpus is None:
         return
-    limits = replace(settings.limits, wall_s=_LARGE_S, cpu_s=int(_LARGE_S))
+    limits = replace(reference.settings.limits, wall_s=_LARGE_S, cpu_s=int(_LARGE_S))
     call = Call.of(task, workload, 0, "normal")
     report = trace(call.task, [call.trial], sandbox.gpus.description.target, sandbox, limits)
     if report.reply is None or not report.reply.programs:

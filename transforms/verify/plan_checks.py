@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from kernelquarry.filters.language.parsed_source import parsed
-from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -20,7 +19,6 @@ from .plan.agreement import disagreement, planned_calls
 from .plan.claims import Narrowed, Unfaithful, claim
 from .reference_run import Reference
 from .running import run_candidate
-from .task import VerifySettings
 
 
 def check_plan(reference: Reference, reply: TrialsReply, further: FurtherRuns) -> Planner:
@@ -54,8 +52,6 @@ def narrow_claim(
     reference: Reference,
     reply: TrialsReply,
     further: FurtherRuns,
-    sandbox: Sandbox,
-    settings: VerifySettings,
 ) -> tuple[Narrowed, Planner]:
     """The candidate's text, narrowed to what verified calls took, and verified on the trials once more.
 
@@ -72,7 +68,7 @@ def narrow_claim(
     planned = [call for call in calls if call in known and way(known[call]) in ways]
     if planned != calls:  # the planner has seen others, or a part of them
         planner = Planner(parsed(task.triton_code), reply.snapshot)
-    narrowed = _narrowed(planner, planned, reference, reply, sandbox, settings)
+    narrowed = _narrowed(planner, planned, reference, reply)
     others = known.keys() - set(planned)
     again = Planner(parsed(narrowed.code), reply.snapshot) if others else planner
     for call in others:
@@ -83,21 +79,12 @@ def narrow_claim(
     return narrowed, planner
 
 
-def _narrowed(
-    planner: Planner,
-    calls: Sequence[PlannedCall],
-    reference: Reference,
-    reply: TrialsReply,
-    sandbox: Sandbox,
-    settings: VerifySettings,
-) -> Narrowed:
+def _narrowed(planner: Planner, calls: Sequence[PlannedCall], reference: Reference, reply: TrialsReply) -> Narrowed:
     task = reference.task
     try:
         for spare in (False, True):
             narrowed = claim(task.triton_code, task.init_args, task.python_code, reply.snapshot, calls, planner, spare)
-            failure = narrowed.code != task.triton_code and _failure(
-                reference.with_candidate(narrowed.code), sandbox, settings
-            )
+            failure = narrowed.code != task.triton_code and _failure(reference.with_candidate(narrowed.code))
             if not failure:
                 return narrowed
     except Unfaithful as error:
@@ -105,10 +92,10 @@ def _narrowed(
     return Narrowed(task.triton_code, (f"not narrowed: {failure}",))
 
 
-def _failure(narrowed: Reference, sandbox: Sandbox, settings: VerifySettings) -> str:
+def _failure(narrowed: Reference) -> str:
     """How a narrowed text fails on the trials; "" if it does not."""
     try:
-        run = run_candidate(narrowed, sandbox, settings)
+        run = run_candidate(narrowed)
         narrowed.conclude(run.reply, run.tensors)
     except (InputRejected, Rejected) as error:
         return f"the narrowed text fails: {error}"

@@ -63,7 +63,7 @@ class Reference:
     """The reference's outputs on the trials, and comparisons of a candidate's outputs with them.
 
     `tensors` are the inputs and weights as `draw` returns them. `undrawn` are the entries of the state that no trial
-    draws, with the values of the constructor.
+    draws, with the values of the constructor. A candidate's guests run in the same `sandbox`, with the same `settings`.
     """
 
     def __init__(
@@ -85,6 +85,7 @@ class Reference:
         Raises: InputRejected, Rejected.
         """
         self.task, self.trials, self.tensors, self._apart = task, trials, tensors, bool(limit_s)
+        self.sandbox, self.settings = sandbox, settings
         calls = task.calls  # a property that computes the calls
         workloads = [calls[trial.workload] for trial in trials]
         request = ReferenceRequest(

@@ -27,23 +27,23 @@ class CandidateRun:
     engine: Engine
 
 
-def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> CandidateRun:
+def run_candidate(reference: Reference) -> CandidateRun:
     """Run the candidate on the reference's trials, and repeat the first, once with and once without kernels (ghost).
 
     Raises:
         InputRejected: the candidate raises on trials on which it may.
         Rejected: the candidate does not run to the end.
     """
-    tensors = reference.tensors
+    tensors, sandbox, settings = reference.tensors, reference.sandbox, reference.settings
     request = TrialsRequest(reference.task.candidate_source, trial_calls(reference.task, reference.trials))
     if sandbox.gpus is None or settings.engine is Engine.INTERPRETER:
         alone = replace(settings.limits, processes=1)  # so that the guest observes all work
         report = sandbox.run(Job(INTERPRET, request, tensors, alone))
-        _check_kernel_failures(reference, report, sandbox, settings)
+        _check_kernel_failures(reference, report)
         return _read_run(report, Engine.INTERPRETER)
     if settings.engine is not Engine.GUEST:
         try:
-            return CandidateRun(*execute(reference, sandbox, settings), Engine.TRACE)
+            return CandidateRun(*execute(reference), Engine.TRACE)
         except Untraceable as error:
             if settings.engine is Engine.TRACE:
                 raise Rejected(Reason.UNTRACEABLE, str(error)) from error
@@ -63,7 +63,7 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings, inputs: T
     try:
         reference = Reference(task, trials, draw(task, trials) | (inputs or {}), sandbox, settings)
         reference.check_decided()
-        run = run_candidate(reference, sandbox, settings)
+        run = run_candidate(reference)
     except InputRejected as rejected:
         raise Rejected(Reason.ORACLE_FAILED, "the candidate raises, as it may on this call") from rejected
     reference.compare(run.reply, run.tensors)
@@ -84,15 +84,14 @@ def check_workload(
         raise Rejected(rejected.reason, found, call=call) from rejected
 
 
-def _check_kernel_failures(
-    reference: Reference, report: Report[TrialsReply], sandbox: Sandbox, settings: VerifySettings
-) -> None:
+def _check_kernel_failures(reference: Reference, report: Report[TrialsReply]) -> None:
     """Raises: Rejected: a kernel that compiles raised in the interpreter."""
     task, broken = reference.task, report.reply.broken if report.reply else {}
     for index, trial in enumerate(reference.trials):
         if error := broken.get(str(index)):
             alone = replace(task, workloads=(task.calls[trial.workload],))
-            check_kernel_failure(Call(alone, replace(trial, workload=0)), error, sandbox, settings)
+            call = Call(alone, replace(trial, workload=0))
+            check_kernel_failure(call, error, reference.sandbox, reference.settings)
 
 
 def _read_run(report: Report[TrialsReply], engine: Engine) -> CandidateRun:

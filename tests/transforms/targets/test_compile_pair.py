@@ -58,7 +58,7 @@ class Guests:
 
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kernelquarry.transforms.verify.codegen.version", lambda _: "3.7.1")
+    monkeypatch.setattr("kernelquarry.transforms.verify.compiling.version", lambda _: "3.7.1")
 
 
 def targets_of(guests: Any, pair: Pair = PAIR, targets: tuple[str, ...] = ALL) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class Guests:
 
 @pytest.fixture
 def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guests:
-    monkeypatch.setattr("kernelquarry.transforms.verify.codegen.version", lambda _: "3.7.1")
+    monkeypatch.setattr("kernelquarry.transforms.verify.compiling.version", lambda _: "3.7.1")
     return Guests(tmp_path)
 
 
@@ -76,8 +76,11 @@ def traced(guests: Any, by_model: bool = False, shape_general: bool = True) -> A
 
 def compiled(guests: Any, by_model: bool = False) -> tuple[str, ...]:
     task = replace(TASK, by_model=by_model)
-    reference: Any = SimpleNamespace(task=task, trials=TRIALS, tensors={}, first_trials_of_calls=lambda: [0])
-    return compile_kernels(reference, Engine.INTERPRETER, guests, VerifySettings())
+    reference: Any = SimpleNamespace(
+        task=task, trials=TRIALS, tensors={}, first_trials_of_calls=lambda: [0],
+        sandbox=guests, settings=VerifySettings(),
+    )  # fmt: skip
+    return compile_kernels(reference, Engine.INTERPRETER)
 
 
 def entries(guests: Guests) -> list[bytes]:

@@ -40,8 +40,11 @@ def compiled(
     sandbox: Any, engine: Engine, settings: VerifySettings | None = None, by_model: bool = False
 ) -> tuple[str, ...]:
     task = replace(TASK, by_model=by_model)
-    reference: Any = SimpleNamespace(task=task, trials=TRIALS, tensors={}, first_trials_of_calls=lambda: [0])
-    return compile_kernels(reference, engine, sandbox, settings or VerifySettings())
+    reference: Any = SimpleNamespace(
+        task=task, trials=TRIALS, tensors={}, first_trials_of_calls=lambda: [0],
+        sandbox=sandbox, settings=settings or VerifySettings(),
+    )  # fmt: skip
+    return compile_kernels(reference, engine)
 
 
 @pytest.mark.parametrize(

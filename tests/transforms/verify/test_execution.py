@@ -88,9 +88,12 @@ def traced(program: dict[str, Any] | None = None, **fields: Any) -> Report:
 def executed(
     guest: Report, fault: str = "", undrawn: Any = None, trials: tuple[PlannedTrial, ...] = TRIALS
 ) -> tuple[TrialsReply, dict[str, torch.Tensor]]:
-    reference = SimpleNamespace(task=TASK, trials=trials, tensors=draw(TASK, trials), undrawn=undrawn or {})
+    reference: Any = SimpleNamespace(
+        task=TASK, trials=trials, tensors=draw(TASK, trials), undrawn=undrawn or {},
+        sandbox=TracedSandbox(guest, fault), settings=VerifySettings(),
+    )  # fmt: skip
     reference.check_state = partial(Reference.check_state, SimpleNamespace(_state=STATE))
-    return execute(reference, TracedSandbox(guest, fault), VerifySettings())  # type: ignore[arg-type]
+    return execute(reference)
 
 
 def executed_program(program: dict[str, Any] | None = None) -> tuple[TrialsReply, dict[str, torch.Tensor]]:

@@ -25,8 +25,8 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
-def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
-    runs = FurtherRuns.of(reference, sandbox, settings)
+def check_further(reference: Reference) -> None:
+    runs = FurtherRuns.of(reference)
     runs.check_environments()
     runs.check_calls()
     runs.check_configurations()
@@ -35,7 +35,7 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
 def check(kind: str, name: str, sandbox: Sandbox, checking: Any = check_interpreted) -> None:
     task = Task.of_candidate(load_case(kind, name).candidate)
     trials = plan(task)[:1]
-    checking(Reference(task, trials, draw(task, trials), sandbox, SETTINGS), sandbox, SETTINGS)
+    checking(Reference(task, trials, draw(task, trials), sandbox, SETTINGS))
 
 
 @pytest.mark.parametrize("name", ["softmax", "attention_flash", "mixed_linear"])
@@ -60,9 +60,9 @@ def test_candidates_right_by_chance_are_rejected(name: str, reason: Reason, evid
 def test_a_read_outside_of_a_tensor_may_need_odd_sizes(sandbox: Sandbox) -> None:
     task = Task.of_candidate(load_case("evil", "reads_scale_past_the_end").candidate)
     first, whole = (Reference(task, t, draw(task, t), sandbox, SETTINGS) for t in (plan(task)[:1], plan(task)))
-    check_interpreted(first, sandbox, SETTINGS)  # all blocks of its first workload are full
+    check_interpreted(first)  # all blocks of its first workload are full
     with pytest.raises(Rejected, match="outside"):
-        check_interpreted(whole, sandbox, SETTINGS)
+        check_interpreted(whole)
 
 
 def test_a_candidate_that_the_interpreter_cannot_run_passes(sandbox: Sandbox) -> None:

@@ -57,13 +57,16 @@ class Double:
         return Execution(self.status, {}, {}, "why", 0.0)
 
 
-def reference(task: Task = TASK) -> Any:
+def reference(task: Task = TASK, sandbox: Double | None = None) -> Any:
     """The attributes of a reference without its outputs."""
     trials = plan(task)
     calls = [trial.workload for trial in trials]
     first = [index for index, call in enumerate(calls) if call not in calls[:index]]
     tensors = draw(task, trials)
-    return SimpleNamespace(task=task, trials=trials, tensors=tensors, undrawn={}, first_trials_of_calls=lambda: first)
+    return SimpleNamespace(
+        task=task, trials=trials, tensors=tensors, undrawn={}, first_trials_of_calls=lambda: first,
+        sandbox=sandbox, settings=SETTINGS,
+    )  # fmt: skip
 
 
 SNAPSHOT = {
@@ -238,7 +241,7 @@ def test_a_candidate_of_one_shape_is_not_compared() -> None:
 
 
 def run(sandbox: Double, task: Task = TASK) -> None:
-    run_large(reference(task), sandbox, SETTINGS)  # type: ignore[arg-type]
+    run_large(reference(task, sandbox))
 
 
 PROGRAMS = TraceReply(kernels=("kernel",), programs=("program",))

@@ -82,8 +82,8 @@ def test_a_guest_that_says_something_else_is_rejected(sandbox: Sandbox) -> None:
     task = task_of("softmax")
     trials = plan(task)[:2]
     reference = Reference(task, trials, draw(task, trials), sandbox, SETTINGS)
-    reply = run_candidate(reference, sandbox, SETTINGS).reply
-    further = FurtherRuns.of(reference, sandbox, SETTINGS)
+    reply = run_candidate(reference).reply
+    further = FurtherRuns.of(reference)
     check_plan(reference, reply, further)
     logs = (tuple(launch.replace("float32", "float16") for launch in reply.launch_logs[0]), *reply.launch_logs[1:])
     with pytest.raises(Rejected) as raised:
