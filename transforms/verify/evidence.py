@@ -77,7 +77,7 @@ def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list
     """
     if reply.failed:
         raise Rejected(Reason.DOES_NOT_RUN, f"a launch failed, and forward went on: {reply.failed[0]}")
-    launches = [_launches(trial) for trial in reply.launches]
+    launches = [[(name, (*grid, 1, 1)[:3]) for name, grid in trial] for trial in reply.launches]
     names = tuple(sorted({name for trial in launches for name, _ in trial}))
     if not all(launches):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, "a call launched no kernel")
@@ -120,11 +120,6 @@ def check_logged(reply: TrialsReply, trials: int) -> None:
     if len(reply.launches) != trials:
         found = f"the candidate's guest gave no proper reply: launches of {len(reply.launches)} trials, not of {trials}"
         raise Rejected(Reason.CRASHED, found)
-
-
-def _launches(claimed: Sequence[Launch]) -> list[Launch]:
-    """The launches, each grid with three sizes."""
-    return [(name, (*grid, 1, 1)[:3]) for name, grid in claimed]
 
 
 def _operator(name: str) -> str:

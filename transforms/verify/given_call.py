@@ -98,7 +98,7 @@ def plan_given(
     if untried and not again and (is_new or not _is_tried_otherwise(code, untried, planner, tried[0], own, other)):
         again = tuple(other.run_smaller(untried)) if plan else ()
         if not again or _beyond(planner, (*tried, *again), untried, integers(code)):
-            return replace(found, untried=_described(*untried[0]))
+            return replace(found, untried=f"line {untried[0][0].lineno}: no verified call had {_says(*untried[0])}")
         known = (*tried, *again)
     if plan is not None and (looped := other_iterations(plan, _iterations(known))):
         return replace(found, untried=looped)
@@ -147,18 +147,14 @@ def _limits(planner: Planner, conditions: Sequence[ast.AST]) -> set[float | None
     """The constants that occur in these conditions alone, or in a constant of the file that they alone name."""
     nodes, constants = planner.evaluator.source.nodes, planner.evaluator.definitions.constants
     inside = _within(conditions)
-    others = {each.id for each in nodes if isinstance(each, ast.Name) and each not in inside and not _is_set(each)}
-    names = {each.id for each in inside if isinstance(each, ast.Name)} - others
+    read = {each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+    names = {each.id for each in inside if isinstance(each, ast.Name)} - {each.id for each in read - inside}
     inside |= _within([constants[name] for name in names if name in constants])
     return set(map(constant_value, inside)) - {constant_value(each) for each in nodes if each not in inside}
 
 
 def _within(nodes: Sequence[ast.AST]) -> set[ast.AST]:
     return {inner for node in nodes for inner in ast.walk(node)}
-
-
-def _is_set(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
 
 
 def _iterations(planners: Sequence[Planner]) -> dict[int, set[int]]:
@@ -318,7 +314,7 @@ def _new_numbers(planner: Planner, tried: Sequence[Planner], but: Sequence[ast.A
             known.setdefault(_place(node), set()).update(values)
     for node, values in planner.evaluator.numbers.items():
         before = known.get(_place(node), set())
-        varied = (len(known.get(_place(part), ())) > 1 for part in _parts(node))
+        varied = (len(known.get(_place(part), ())) > 1 for part in ast.walk(node) if part is not node)
         if node not in but and len(before) == 1 and not values <= before and any(varied):
             assert isinstance(node, ast.expr)
             text, new = ast.unparse(node)[:_SHOWN], min(values - before)
@@ -327,14 +323,6 @@ def _new_numbers(planner: Planner, tried: Sequence[Planner], but: Sequence[ast.A
 
 def _place(node: ast.AST) -> tuple[int, str]:
     return getattr(node, "lineno", 0), ast.unparse(node)
-
-
-def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    return (each for each in ast.walk(node) if each is not node)
-
-
-def _described(node: ast.expr | ast.stmt, side: bool) -> str:
-    return f"line {node.lineno}: no verified call had {_says(node, side)}"
 
 
 def _says(node: ast.expr | ast.stmt, side: bool) -> str:

@@ -83,16 +83,13 @@ def extents(code: str) -> tuple[int, ...]:
     """
     numbers = integers(code)
     nodes = list(ast.walk(parse(code))) if numbers else []
-    loops = {*_fixed(call.args[-1] for call in nodes if isinstance(call, ast.Call) and _is_range(call))}
+    calls = [node for node in nodes if isinstance(node, ast.Call) and len(node.args) in (1, 2)]
+    loops = {*_fixed(call.args[-1] for call in calls if last_name(call.func) in ("range", "static_range"))}
     grids = {*_fixed(node.slice for node in nodes if isinstance(node, ast.Subscript))}
     counts = loops | grids | {loop * grid for loop in loops for grid in grids}
     if numbers and len(parsed(code).launched) > 1:
         counts |= {n for n in numbers if n >= _LEAST_BLOCK}
     return tuple(sorted({count * n for count in counts for n in numbers}, reverse=True))
-
-
-def _is_range(call: ast.Call) -> bool:
-    return last_name(call.func) in ("range", "static_range") and len(call.args) in (1, 2)
 
 
 def _fixed(nodes: Iterable[ast.expr]) -> Iterator[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -123,16 +123,11 @@ def _of_tensor(tensor: Tensor, name: str) -> Any:
     if name == "data":
         return call_torch("torch.Tensor.detach", Tensor.detach, (tensor,), {})
     if name in _READ:
-        read: Callable[[Tensor], Any] = functools.partial(_read, name)
-        return call_torch(f"torch.Tensor.{name}", read, (tensor,), {})
+        return call_torch(f"torch.Tensor.{name}", operator.attrgetter(name), (tensor,), {})
     method = getattr(Tensor, name, None)
     if not callable(method):
         raise Raised(f"AttributeError: {name}")
     return Native(name, lambda *args, **kwargs: call_torch(f"torch.Tensor.{name}", method, (tensor, *args), kwargs))
-
-
-def _read(name: str, tensor: Tensor) -> Any:
-    return getattr(tensor, name)
 
 
 def _of_layer(evaluator: Expressions, layer: Layer, name: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -46,11 +46,10 @@ _KINDS = {Kind.MODULE: "module", Kind.LAYER: "layer", Kind.AUTOGRAD: "autograd",
 class Evaluator(Statements):
     """Evaluates calls of one candidate. What an autotuner selected in a call holds for the later ones, as in Python."""
 
-    def __init__(self, source: Source, processors: int = names.PROCESSORS) -> None:
+    def __init__(self, source: Source) -> None:
         super().__init__()
         self.definitions = define(source)
         self.source = source
-        self.processors = processors
         self.launch: Callable[[Kernel, tuple[int, ...], dict[str, Any], dict[str, Any]], None] = lambda *_: None
         self.trial = 0  # number of the configuration that tuners select
         self._globals: dict[str, Any] = {}
@@ -97,7 +96,7 @@ class Evaluator(Statements):
         if name in file.constants:
             return self._constant(name)
         if name in self.source.imported:
-            return names.resolve(self.source.imported[name], self.processors)
+            return names.resolve(self.source.imported[name])
         if (found := names.builtin(name)) is not None:
             return found
         if name == "print":
@@ -108,9 +107,8 @@ class Evaluator(Statements):
         for node in self.source.tree.body:
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if name in {
-                    each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each in _flat(targets)
-                }:
+                parts = [each.elts if isinstance(each, ast.Tuple | ast.List) else [each] for each in targets]
+                if any(isinstance(each, ast.Name) and each.id == name for part in parts for each in part):
                     scope = Scope()
                     value = self.expression(node.value, scope)
                     for target in targets:
@@ -339,9 +337,3 @@ def _kind_of(value: Any) -> Any:
 def _has_float(kind: Any) -> bool:
     """True for the type of a float, or of a tuple, list or dict with one, as `_kind_of` gives it."""
     return kind is float or (isinstance(kind, tuple) and any(map(_has_float, kind)))
-
-
-def _flat(targets: Iterable[ast.expr]) -> list[ast.expr]:
-    return [
-        each for target in targets for each in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])
-    ]

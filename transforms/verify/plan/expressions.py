@@ -63,7 +63,6 @@ class Expressions(ABC):
 
     source: Source
     definitions: Definitions
-    processors: int  # of the GPU
 
     def __init__(self) -> None:
         self.called: set[ast.AST] = set()
@@ -279,10 +278,10 @@ class Expressions(ABC):
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Any:
         if (path := self.path(node)) and scope.find(root(node)) is None:
-            return names.resolve(path, self.processors)
+            return names.resolve(path)
         owner = self.expression(node.value, scope)
         if isinstance(owner, Symbol):
-            return names.resolve(f"{owner.path}.{node.attr}", self.processors)
+            return names.resolve(f"{owner.path}.{node.attr}")
         return attributes.attribute(self, owner, node.attr)
 
     def _arguments(self, node: ast.Call, scope: Scope) -> tuple[list[Any], dict[str, Any]]:

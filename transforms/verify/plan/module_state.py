@@ -25,7 +25,7 @@ class Snapshot:
         self._evaluator = evaluator
         sizes = [_number(each) for each in expect(fields.get("storages"), list)]
         storages = [torch.empty(size, dtype=torch.uint8, device="meta") for size in sizes]
-        self._tensors = [_tensor(each, storages) for each in expect(fields.get("tensors"), list)]
+        self.tensors = [_tensor(each, storages) for each in expect(fields.get("tensors"), list)]
         claims = [expect(each, dict) for each in expect(fields.get("modules"), list)]
         paths = [expect(each.get("class"), str) for each in claims]
         self._layers = [Layer(path, evaluator.base_of(path), {}, ()) for path in paths]
@@ -40,11 +40,7 @@ class Snapshot:
         self.entries: dict[str, Tensor] = {}  # parameters and buffers by name
         for pair in expect(fields.get("entries"), list):
             name, number = expect(pair, list)
-            self.entries[expect(name, str)] = _at(self._tensors, number)
-
-    @property
-    def tensors(self) -> list[Tensor]:
-        return self._tensors
+            self.entries[expect(name, str)] = _at(self.tensors, number)
 
     def _pairs(self, claim: Any) -> dict[str, Any]:
         found = {}
@@ -73,7 +69,7 @@ class Snapshot:
                 place, index = expect(content, list)
                 return Device(expect(place, str), index)
             case "tensor":
-                return _at(self._tensors, content)
+                return _at(self.tensors, content)
             case "module":
                 return _at(self._layers, content)
             case "global":

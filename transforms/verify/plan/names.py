@@ -19,7 +19,6 @@ from kernelquarry.filters.language import tables
 from .recording import ERRORS, as_device, call_torch
 from .values import Config, Descriptor, Device, Native, Raised, Symbol, Unsupported
 
-PROCESSORS = 132  # of the GPU that guests simulate
 _MOST = 100_000  # items of a list, a range or a text that a function takes or makes
 _MOST_OF_MATH = 1000  # for factorials and the like
 _MOST_PARTS = 10_000  # of a tensor that is taken apart
@@ -31,7 +30,7 @@ _PLAIN = (torch.dtype, torch.memory_format, torch.layout, float)
 class Gpu:
     """The properties of the GPU that candidates may read."""
 
-    multi_processor_count: int = PROCESSORS
+    multi_processor_count: int = 132  # of the GPU that guests simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "torch.cuda.is_available": _always(True),
     "torch.cuda.is_bf16_supported": _always(True),
     "torch.cuda.current_device": _always(0),
-    "torch.cuda.get_device_properties": Gpu,
+    "torch.cuda.get_device_properties": _always(Gpu()),
     "torch.cuda.synchronize": _always(None),
     "torch.cuda.empty_cache": _always(None),
     "torch.cuda.set_device": _always(None),
@@ -195,10 +194,8 @@ def builtin(name: str) -> Native | Symbol | None:
     return Symbol(name) if name in tables.EXCEPTIONS.names else None
 
 
-def resolve(path: str, processors: int) -> Any:
+def resolve(path: str) -> Any:
     """The value of an imported path. Raises: Unsupported: the language does not list it."""
-    if path == "torch.cuda.get_device_properties":
-        return Native(path, _always(Gpu(processors)))
     if path in _FUNCTIONS:
         return guarded(path, _FUNCTIONS[path])
     if path in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor"):

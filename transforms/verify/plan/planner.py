@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,7 +15,6 @@ from kernelquarry.pipeline.sandbox.guest.lib.pytree import fill, tensors_of
 from .evaluator import Evaluator
 from .launch_plan import DescribedView, Iteration, Launch, Plan
 from .module_state import Snapshot
-from .names import PROCESSORS
 from .recording import Recording, is_on_host
 from .values import Descriptor, Function, Kernel, Raised, Record, Unsupported
 
@@ -45,23 +43,18 @@ class PlannedCall:
 class Planner:
     """Plans calls of one candidate, in the order in which they are made."""
 
-    def __init__(self, source: Source, snapshot: Any, processors: int = PROCESSORS) -> None:
+    def __init__(self, source: Source, snapshot: Any) -> None:
         """Raises: MalformedReply, Raised, Unsupported."""
-        self.evaluator = Evaluator(source, processors)
+        self.evaluator = Evaluator(source)
         self.snapshot = snapshot
         self._snapshot = Snapshot(snapshot, self.evaluator)
-        self._plans: dict[PlannedCall, Plan] = {}
+        self.plans: dict[PlannedCall, Plan] = {}  # all so far
 
     def plan(self, call: PlannedCall) -> Plan:
         """The plan of a call, made once. Raises: Raised, Unsupported."""
-        if call not in self._plans:
-            self._plans[call] = self._plan(call)
-        return self._plans[call]
-
-    @property
-    def plans(self) -> Mapping[PlannedCall, Plan]:
-        """All plans so far."""
-        return self._plans
+        if call not in self.plans:
+            self.plans[call] = self._plan(call)
+        return self.plans[call]
 
     def _plan(self, call: PlannedCall) -> Plan:
         inputs = [_input(each, call.strided) for each in call.inputs]
