@@ -69,7 +69,8 @@ class Statements:
 
     def is_idle(self, node: ast.stmt) -> bool:
         """True if nothing happens when the statement is imported, but that it binds names."""
-        return not any(map(_is_special, bound(node))) and self._does_nothing(node)
+        is_special = any(name.startswith("__") and name.endswith("__") for name in bound(node))
+        return not is_special and self._does_nothing(node)
 
     def _does_nothing(self, node: ast.stmt) -> bool:
         match node:
@@ -183,10 +184,6 @@ def _annotations(function: ast.FunctionDef) -> Iterator[ast.expr]:
     yield from (each.annotation for each in every if each is not None and each.annotation is not None)
     if function.returns is not None:
         yield function.returns
-
-
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
 
 
 def _is_target(target: ast.expr, value: ast.expr) -> bool:

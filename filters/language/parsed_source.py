@@ -81,7 +81,8 @@ class Source:
         A jitted function that returns a value is a helper that kernels call, unless it is launched on a grid.
         """
         names = [node for node in self.nodes if isinstance(node, ast.Name) and node.id in self.kernels]
-        host = [node for node in names if not self.in_kernel(node) and not self._in_backward(node)]
+        outside = [node for node in names if not self.in_kernel(node)]
+        host = [node for node in outside if self._of_backward.isdisjoint(self.ancestors(node))]
         on_grids = {node.id for node in host if isinstance(self.parents[node], ast.Subscript)}
         return frozenset(node.id for node in host if node.id in on_grids or not _returns(self.kernels[node.id]))
 
@@ -90,9 +91,6 @@ class Source:
         """Names of the kernels that nothing launches, and that are no helpers."""
         named = {node.id for node in self.nodes if isinstance(node, ast.Name)}
         return frozenset(name for name in self.kernels.keys() - named if not _returns(self.kernels[name]))
-
-    def _in_backward(self, node: ast.AST) -> bool:
-        return any(each in self._of_backward for each in self.ancestors(node))
 
     @cached_property
     def _of_backward(self) -> frozenset[ast.AST]:

@@ -49,7 +49,8 @@ def without_unused(code: str, arguments: str = "", entry: str = CANDIDATE_ENTRY_
     lines = code.splitlines(keepends=True)
     for node in removed:
         lines[_first_line(node) - 1 : node.end_lineno] = ["\n"] * len(_lines(node))
-    return Used("".join(lines), tuple(name for node in removed if not _is_import(node) for name in sorted(bound(node))))
+    defined = [node for node in removed if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return Used("".join(lines), tuple(name for node in defined for name in sorted(bound(node))))
 
 
 def close_gaps(code: str) -> str:
@@ -84,10 +85,6 @@ def _is_decoy(source: Source, node: ast.stmt) -> bool:
     if not isinstance(node, ast.FunctionDef) or node.name not in source.kernels:
         return False
     return not any(node.name in _names(each) for each in source.tree.body if each is not node)
-
-
-def _is_import(node: ast.stmt) -> bool:
-    return isinstance(node, (ast.Import, ast.ImportFrom))
 
 
 def _first_line(node: ast.stmt) -> int:

@@ -41,18 +41,14 @@ class KernelReward:
         Args:
             completions: texts, or chats that end with the message to score.
         """
-        kernels = [read_answer(_text(completion)) for completion in completions]
-        pairs = list(zip(columns[self._column], kernels, strict=True))
+        texts = [each if isinstance(each, str) else each[-1]["content"] or "" for each in completions]
+        pairs = list(zip(columns[self._column], map(read_answer, texts), strict=True))
         distinct = list(dict.fromkeys(pairs))
         verdicts = dict(zip(distinct, await self._checker.check_all_async(distinct), strict=True))
         found = [verdicts[pair] for pair in pairs]
         for name, share in _shares(found).items():
             log_metric(name, share)
         return [None if verdict.status is Status.UNJUDGED else reward(verdict, self._levels) for verdict in found]
-
-
-def _text(completion: Any) -> str:
-    return completion if isinstance(completion, str) else completion[-1]["content"] or ""
 
 
 def _shares(verdicts: Sequence[CheckVerdict]) -> dict[str, float]:

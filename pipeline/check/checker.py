@@ -225,7 +225,8 @@ class Checker:
         except UnfitProblem as unfit:
             return Kept(CheckVerdict(Status.UNJUDGED, evidence=str(unfit)))
         except _OutOfTime:
-            return Kept(CheckVerdict(Status.UNJUDGED, evidence=self._late))
+            late = f"no verdict within {self._settings.timeout_s:g} s: raise the timeout"
+            return Kept(CheckVerdict(Status.UNJUDGED, evidence=late))
         except SandboxError as error:
             return Kept(CheckVerdict(Status.UNJUDGED, evidence=f"no guest could be started: {error}"))
 
@@ -257,10 +258,6 @@ class Checker:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def _late(self) -> str:
-        return f"no verdict within {self._settings.timeout_s:g} s: raise the timeout"
 
     def _check(self, module: str, kernel: str, watch: _Watch) -> CheckVerdict:
         """The verdict, at smaller sizes if the kernel takes too long. Raises: UnfitProblem, _OutOfTime."""

@@ -22,16 +22,15 @@ def renamings(text: str) -> Iterator[tuple[str, str]]:
 def is_only_entry(tree: ast.Module) -> bool:
     """True if the entry is the only module class that launches kernels and that no other such class uses."""
     definitions = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    uses = {name: _names_in(node) - {name} for name, node in definitions.items()}
+    uses = {
+        name: {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)} - {name}
+        for name, node in definitions.items()
+    }
     launching = {name for name, node in definitions.items() if any(map(_is_jit, node.decorator_list))}
     while more := {name for name, used in uses.items() if used & launching} - launching:
         launching |= more
     classes = {name for name in launching if _has_forward(definitions[name])}
     return classes - set().union(*(uses[name] for name in classes)) == {CANDIDATE_ENTRY_POINT}
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def _is_jit(decorator: ast.expr) -> bool:

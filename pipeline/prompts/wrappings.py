@@ -135,15 +135,10 @@ def _quoted(text: str, entry: str) -> list[str]:
     return found
 
 
-def _json(text: str) -> object:
-    return json.loads(text, strict=False)
-
-
-def _python(text: str) -> object:
-    return ast.literal_eval(parse_expression(text))
-
-
-_READERS: tuple[tuple[str, Callable[[str], object]], ...] = (('"', _json), ("'", _python))
+_READERS: tuple[tuple[str, Callable[[str], object]], ...] = (
+    ('"', lambda text: json.loads(text, strict=False)),
+    ("'", lambda text: ast.literal_eval(parse_expression(text))),
+)
 
 
 def _quote(text: str, mark: str, at: int, step: int) -> int:

@@ -47,19 +47,11 @@ def compare_with_kernelbook(pairs: Sequence[Pair], removed: int) -> list[Compare
     ]
 
 
-def _has_one_shape(pair: Pair) -> bool:
-    return all(tensor.shape == (4, 4, 4, 4) for workload in pair.workloads for tensor in workload.tensors)
-
-
-def _has_other_shapes(pair: Pair) -> bool:
-    return len({trial.workload for trial in pair.verdict.trials}) > 1
-
-
 _SHARES: Mapping[str, Callable[[Pair], bool]] = {
     "pure": lambda pair: pair.purity is Purity.PURE,
     "independent": lambda pair: "torch._inductor" not in pair.triton_code,
-    "other_shape": _has_other_shapes,
+    "other_shape": lambda pair: len({trial.workload for trial in pair.verdict.trials}) > 1,
     "executed": lambda pair: Tier.EXECUTED in pair.verdict.tiers,
-    "one_shape": _has_one_shape,
+    "one_shape": lambda pair: all(spec.shape == (4, 4, 4, 4) for call in pair.workloads for spec in call.tensors),
     "buffers": lambda pair: any(state.kind == "buffer" for state in pair.state),
 }

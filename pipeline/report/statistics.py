@@ -62,7 +62,7 @@ def render_statistics(
         name=name,
         release=importlib.metadata.version("kernelquarry"),
         summary=summarise(pairs),
-        small=sum(_is_small(pair) for pair in pairs) / len(pairs),
+        small=sum(p.measures.kernels == 1 and p.measures.tokens <= MOST_TOKENS for p in pairs) / len(pairs),
         most_tokens=MOST_TOKENS,
         compared=compare_with_kernelbook(pairs, len(removed)),
         sizes=size_histograms(pairs),
@@ -122,10 +122,6 @@ def level_histograms() -> list[Histogram]:
 def _known(values: Iterable[int]) -> list[int]:
     """The values that were measured."""
     return [value for value in values if value >= 0]
-
-
-def _is_small(pair: Pair) -> bool:
-    return pair.measures.kernels == 1 and pair.measures.tokens <= MOST_TOKENS
 
 
 def _kind(pair: Pair) -> str:

@@ -75,7 +75,7 @@ def _bring(run: Run, stage: Stage, plan: StagePlan, others: Sequence[Run]) -> St
     whole = filter(None, (_made(other.directory(stage), plan) for other in others))
     if made := min(whole, key=_has_errors, default=None):
         manifest = replace(made.manifest, key=plan.context.fingerprint.key, merged=True)
-        _write(run.directory(stage), manifest, _copied(made))
+        _write(run.directory(stage), manifest, (made.directory.path / name for name in made.manifest.outputs))
         return manifest
     parts = _parts(stage, plan, [run, *others])
     return _write_merged(run.directory(stage), stage, plan, parts) if parts else None
@@ -132,10 +132,6 @@ def _made(directory: StageDirectory, plan: StagePlan) -> _Made | None:
 
 def _has_errors(made: _Made) -> bool:
     return made.manifest.has_errors
-
-
-def _copied(made: _Made) -> Iterator[Path]:
-    return (made.directory.path / name for name in made.manifest.outputs)
 
 
 def _write(into: StageDirectory, manifest: StageManifest, paths: Iterable[Path]) -> None:

@@ -99,10 +99,6 @@ def _elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) 
     return torch.where(x > 0, x * scale, (_exp(x * input_scale) - 1) * (alpha * scale))
 
 
-def _celu(x: Tensor, alpha: float = 1) -> Tensor:
-    return _elu(x, alpha, input_scale=1 / alpha)
-
-
 def _tanh(x: Tensor) -> Tensor:
     return 2 * _off((2 * x).sigmoid()) - 1
 
@@ -149,7 +145,7 @@ _WRITTEN: dict[str, Callable[..., Tensor]] = {
     "asinh": lambda x: x.sign() * _off(x.abs() + (x * x + 1).sqrt()).log(),
     "atanh": lambda x: _off((1 + x) / (1 - x)).log() / 2,
     "elu": _elu,
-    "celu": _celu,
+    "celu": lambda x, alpha=1: _elu(x, alpha, input_scale=1 / alpha),
 }
 _TEXTBOOK: dict[Any, Callable[..., Any]] = {
     **{getattr(aten, name).default: _of_floats(formula) for name, formula in _WRITTEN.items()},

@@ -24,10 +24,6 @@ class PerturbedUse:
         return self.call.run(module, Watch())
 
 
-def _other_gpu(use: PerturbedUse) -> None:
-    fake_cuda.answer(fake_cuda.other_gpu(use.seed))
-
-
 def _zero_masked(use: PerturbedUse) -> None:
     session.zero_masked = True
 
@@ -48,7 +44,7 @@ def _alike(use: PerturbedUse) -> None:
 
 
 PERTURBATIONS: Mapping[str, Callable[[PerturbedUse], None]] = {
-    "gpu": _other_gpu,
+    "gpu": lambda use: fake_cuda.answer(fake_cuda.other_gpu(use.seed)),
     "zero_masked": _zero_masked,
     "reverse": _run_programs(Order.REVERSE),
     "random": _run_programs(Order.RANDOM),

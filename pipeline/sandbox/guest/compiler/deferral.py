@@ -16,7 +16,6 @@ from functools import partial, wraps
 from typing import Any
 
 from triton.backends.amd.compiler import HIPBackend
-from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend
 
 from kernelquarry.pipeline.sandbox.jobs.codegen import ENTRY, KernelSource
@@ -94,11 +93,9 @@ class _Stages:
             return None
         text = _DIVISIBLE.sub(r"\1", text)
         renamed, count = re.subn(rf"(?<=tt\.func public )@{re.escape(name)}(?=\()", f"@{ENTRY}", text)
-        return KernelSource(_name(self._backend.target), renamed, options) if count == 1 else None
-
-
-def _name(target: GPUTarget) -> str:
-    return f"sm_{target.arch}" if target.backend == "cuda" else str(target.arch)
+        target = self._backend.target
+        name = f"sm_{target.arch}" if target.backend == "cuda" else str(target.arch)
+        return KernelSource(name, renamed, options) if count == 1 else None
 
 
 deferral = Deferral()

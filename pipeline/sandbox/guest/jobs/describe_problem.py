@@ -33,7 +33,7 @@ from ..lib.on_meta import OnMeta
 from ..lib.pytree import fill, tensors_of
 from ..probing import module_facts
 from ..probing.call_shapes import CallShapes, with_further_shapes
-from ..probing.guarded_call import Failure, attempt, seed
+from ..probing.guarded_call import attempt, seed
 from ..probing.observed_calls import NotRepresentable, source_of
 from ..probing.problem_sizes import Cost, Size, Sizes, capped, shrink, sizes_of, variations, with_sizes
 
@@ -94,7 +94,10 @@ def _describe(request: ProblemRequest) -> tuple[ProblemReply, dict[str, Tensor]]
         code=problem.code,
         init_args=problem.init_args,
         calls=described,
-        state=tuple(_entry(entry) for entry in module_facts.state_specs(initial.module)),
+        state=tuple(
+            ProblemState(**entry | {"shape": tuple(entry["shape"])})
+            for entry in module_facts.state_specs(initial.module)
+        ),
         operators=tuple(sorted(operators)),
         given=given.described() if given else None,
         given_init_args=given.init_args if given else "",
@@ -161,7 +164,7 @@ class _Problem:
     def _attempt(self, what: str, call: Callable[[], Any]) -> Any:
         value, failure = attempt(call, self._file)
         if failure is not None:
-            raise _Unfit(f"{what}: {_located(failure)}")
+            raise _Unfit(f"{what}: {f'line {failure.line}: ' if failure.line else ''}{failure}")
         return value
 
     def arguments(self) -> list[Any]:
@@ -266,7 +269,8 @@ class _Problem:
     def _runs_on(self, draw: Callable[[Tensor], Tensor]) -> bool:
         """True if a call on inputs that are drawn so neither raises nor has values that are not finite."""
         try:
-            return _is_finite(self.call(fill(self._tree, list(map(draw, self.tensors)))))
+            result = self.call(fill(self._tree, list(map(draw, self.tensors))))
+            return all(bool(value.isfinite().all()) for value in tensors_of(result))
         except _Unfit:
             return False
 
@@ -341,10 +345,6 @@ class _Problem:
             return None
 
 
-def _located(failure: Failure) -> str:
-    return f"line {failure.line}: {failure}" if failure.line else str(failure)
-
-
 def _tree(value: Any, tensors: list[Tensor]) -> Any:
     """The arguments as JSON. Raises: _Unfit: one has another type."""
     if isinstance(value, Tensor):
@@ -376,10 +376,6 @@ def _is_flag(value: Tensor) -> bool:
     if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool or value.is_meta:
         return False
     return value.numel() > 1 and any(bool((value == number).all()) for number in (0, 1))
-
-
-def _is_finite(result: Any) -> bool:
-    return all(bool(value.isfinite().all()) for value in tensors_of(result))
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -542,10 +538,6 @@ def _at(code: str, sizes: Sizes) -> _Problem | None:
 
 def _shapes(module: nn.Module) -> Mapping[str, Sequence[int]]:
     return {name: tuple(value.shape) for name, value in module.state_dict().items() if isinstance(value, Tensor)}
-
-
-def _entry(facts: dict[str, Any]) -> ProblemState:
-    return ProblemState(**facts | {"shape": tuple(facts["shape"])})
 
 
 def _is_ordinary(value: Tensor) -> bool:

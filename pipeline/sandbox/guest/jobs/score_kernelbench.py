@@ -39,7 +39,8 @@ def _score(request: KernelbenchRequest, device: torch.device) -> KernelbenchRepl
         with torch.no_grad():
             for trial in range(request.trials):
                 torch.manual_seed(_SEED + trial)
-                inputs = [_moved(value, device) for value in reference["get_inputs"]()]
+                given = reference["get_inputs"]()
+                inputs = [value.to(device) if isinstance(value, torch.Tensor) else value for value in given]
                 wanted, got = expected(*inputs), found(*inputs)
                 held = tuple(tolerance for tolerance in held if _close(wanted, got, tolerance))
     except Exception as error:  # noqa: BLE001  whatever it raises is the finding
@@ -52,10 +53,6 @@ def _construct(namespace: dict[str, Any], name: str, reference: dict[str, Any], 
     arguments = reference["get_init_inputs"]() if "get_init_inputs" in reference else []
     torch.manual_seed(_SEED)
     return namespace[name](*arguments).to(device).eval()
-
-
-def _moved(value: Any, device: torch.device) -> Any:
-    return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
 def _close(wanted: Any, got: Any, tolerance: float) -> bool:

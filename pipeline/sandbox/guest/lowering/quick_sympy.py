@@ -43,7 +43,7 @@ def quick_sympy() -> Iterator[None]:
             (_Inequality, "__new__", relation(_Inequality.__new__)),
             (Equality, "__new__", relation(Equality.__new__)),
             (FactKB, "deduce_all_facts", _deducing(FactKB.deduce_all_facts)),
-            (_ASSUMPTIONS, "shuffle", _nothing),  # the order in which related facts are tried has no meaning
+            (_ASSUMPTIONS, "shuffle", lambda *args: None),  # the order in which related facts are tried has no meaning
             (sizevars, "join_dimensions", _joining(sizevars.join_dimensions)),
             (sympy.Basic, "replace", _replacing(sympy.Basic.replace)),
             (sympy.Basic, "xreplace", _substituting(sympy.Basic.xreplace, free_symbols)),
@@ -54,10 +54,6 @@ def quick_sympy() -> Iterator[None]:
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         yield
-
-
-def _nothing(*args: Any, **kwargs: Any) -> None:
-    return None
 
 
 def _unrecorded(owner: type) -> Iterator[tuple[type, str, Callable[..., Any]]]:

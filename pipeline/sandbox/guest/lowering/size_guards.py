@@ -42,7 +42,8 @@ def conditions(
     """
     named = {symbol: sympy.Symbol(name, integer=True) for symbol, name in symbols.items()}
     assumed = [part.xreplace(sizes).xreplace(named) for guard in shape_env.guards for part in _parts(guard)]
-    same = _same([expr for expr in assumed if _is_tie(expr)])
+    ties = [expr for expr in assumed if isinstance(expr, sympy.Eq)]
+    same = _same([expr for expr in ties if all(isinstance(side, sympy.Symbol) for side in expr.args)])
     found = [f"{name} == {first}" for name, first in sorted(same.items())]
     replaced = {sympy.Symbol(name, integer=True): sympy.Symbol(first, integer=True) for name, first in same.items()}
     texts = {_text(_reduced(expr.xreplace(replaced))) for expr in assumed}
@@ -61,10 +62,6 @@ def _parts(guard: ShapeGuard) -> Iterator[sympy.Expr]:
     for part in sympy.And.make_args(guard.expr):
         if part != sympy.true and (chosen or isinstance(part, sympy.Eq)):
             yield part
-
-
-def _is_tie(expr: sympy.Expr) -> bool:
-    return isinstance(expr, sympy.Eq) and all(isinstance(side, sympy.Symbol) for side in expr.args)
 
 
 def _same(ties: Iterable[sympy.Expr]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ..lib import pytree
 from .guarded_call import Failure, TooSlow, Unfit, attempt, cpu_time_cap
 from .guess import MAX_ELEMENTS, SIZES, Guess, draw
-from .repairs import NOT_ABOUT_SIZES, in_unit_range, repairs
+from .repairs import NOT_ABOUT_SIZES, in_unit_range, repairs, up_to_multiple
 
 MAX_CALLS = 48  # for one construction; of 780 modules with a call, none needed more than 38 to find it
 MAX_CALLS_AGAIN = 24  # after a search for another construction of the module failed; none needed more than 17
@@ -189,7 +189,8 @@ def _one_by_one(
         taken = {now, *(sizes[symbol] for sizes in before)}
         near = [size, 2 * now, 3 * now]
         if symbol[0] not in "BC":  # a batch is mostly free, channels are mostly fixed
-            near[1:1] = [_up(size, 2), _up(size, 4), _up(size, 8), now - 1, now - 2, now + now // 2, *_squares(now)]
+            multiples = (up_to_multiple(size, factor) for factor in (2, 4, 8))
+            near[1:1] = [*multiples, now - 1, now - 2, now + now // 2, *_squares(now)]
         for other in dict.fromkeys(n for n in near if n > 0 and n not in taken):
             changed = current.resized({symbol: other})
             if runs(changed):
@@ -205,7 +206,3 @@ def _squares(size: int) -> list[int]:
     root = isqrt(size)
     more = size - root * root
     return [(root + step) ** 2 + more for step in (1, 2)] if more < 2 else []
-
-
-def _up(size: int, multiple: int) -> int:
-    return -(-size // multiple) * multiple

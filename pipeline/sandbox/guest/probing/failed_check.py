@@ -52,8 +52,9 @@ def _checks(code: str) -> dict[int, tuple[ast.expr, bool]]:
 
 def _required(test: ast.expr, is_negated: bool) -> Iterator[ast.Compare]:
     """The comparisons that must hold for a check to pass."""
-    for comparison in _comparisons(test):
-        yield _negated(comparison) if is_negated else comparison
+    for node in _comparisons(test):
+        ops = [_NEGATED.get(type(op), type(op))() for op in node.ops] if is_negated else node.ops
+        yield ast.Compare(node.left, ops, node.comparators)
 
 
 def _lines(node: ast.stmt) -> range:
@@ -69,10 +70,6 @@ def _comparisons(test: ast.expr) -> Iterator[ast.Compare]:
                 operators = node.ops[first:second]
                 if len(operators) == 1 or all(isinstance(op, ast.Eq) for op in operators):
                     yield ast.Compare(sides[first], operators[:1], [sides[second]])
-
-
-def _negated(node: ast.Compare) -> ast.Compare:
-    return ast.Compare(node.left, [_NEGATED.get(type(op), type(op))() for op in node.ops], node.comparators)
 
 
 def _explain(node: ast.Compare, names: Mapping[str, Any]) -> str:

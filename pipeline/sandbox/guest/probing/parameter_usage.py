@@ -137,13 +137,11 @@ class UsageVisitor(ast.NodeVisitor):
         if found and found not in self.usage.axes:
             self.usage.axes.append(found)
 
-    def visit_For(self, node: ast.For) -> None:
+    def _visit_loop(self, node: ast.For | ast.comprehension) -> None:
         self.iterate(node.iter, node.target)
         self.generic_visit(node)
 
-    def visit_comprehension(self, node: ast.comprehension) -> None:
-        self.iterate(node.iter, node.target)
-        self.generic_visit(node)
+    visit_For = visit_comprehension = _visit_loop
 
     def iterate(self, iterated: ast.expr, target: ast.expr) -> None:
         """Add the uses in `for item in x`, also through enumerate and zip."""

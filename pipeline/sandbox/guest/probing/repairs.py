@@ -353,17 +353,18 @@ def _multiples(guess: Guess, failure: Failure) -> Iterator[Guess]:
         lengths, size = [int(length) for length in match[1].split(",")], int(match[2])
         factor = math.prod(length for length in lengths if length > 0)
         if -1 in lengths and factor:
-            yield from _changed(guess, size, _up(size, factor))
+            yield from _changed(guess, size, up_to_multiple(size, factor))
         yield from _changed(guess, size, factor)
         yield from _scaled(guess, size, factor)  # a token was taken away, or a stride divided it
     for pattern, order in _INDIVISIBLE:
         if match := re.search(pattern, failure.message):
             size, factor = _in_order(match, order)
-            yield from _changed(guess, size, _up(size, factor))
+            yield from _changed(guess, size, up_to_multiple(size, factor))
             yield from _changed(guess, size, factor)
 
 
-def _up(size: int, factor: int) -> int:
+def up_to_multiple(size: int, factor: int) -> int:
+    """The size, or the next multiple of the factor."""
     return -(-size // factor) * factor
 
 
