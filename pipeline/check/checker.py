@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -23,17 +23,8 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome, printable
 from kernelquarry.pipeline.schema.parse_python import parse
-from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import (
-    CANDIDATE_ENTRY_POINT,
-    ENTRY_POINT,
-    Pair,
-    Purity,
-    Timing,
-    Verdict,
-    Workload,
-)
+from kernelquarry.pipeline.schema.records import Pair, Purity, Row, Timing, Workload
 from kernelquarry.transforms.time import time as time_pair
 from kernelquarry.transforms.verify import Task, VerifySettings
 from kernelquarry.transforms.verify.answer import (
@@ -47,7 +38,7 @@ from kernelquarry.transforms.verify.answer import (
 )
 from kernelquarry.transforms.verify.source_constants import extents, integers
 
-from .problem import Problem, UnfitProblem, read_problem
+from .problem import Problem, UnfitProblem, read_problem, row_of
 from .stages import STAGES, Progress, later_stage
 from .verdict import CheckVerdict, Status, TrialErrors, shapes_of
 from .versions import check_versions
@@ -310,9 +301,11 @@ class Checker:
         if narrow is not None:
             judgement = replace(judgement, note="; ".join(filter(None, (found, judgement.note))))
         verdict = _verdict(judgement, task, problem, larger)
-        if verdict and self._settings.timed and judgement.verdict is not None:
-            timing = _time(module, problem, judgement, judgement.verdict, sandbox)
-            verdict = replace(verdict, timing=timing)
+        if verdict and self._settings.timed:
+            row = row_of("check", problem.code, problem.init_args, problem.workloads[:1], problem.state)
+            if problem.given is not None:  # the sizes of the module as given
+                row = row_of("check", module, problem.given_init_args, (problem.given,), problem.state)
+            verdict = replace(verdict, timing=time_answer(judgement, row, sandbox, general=False))
         return verdict
 
     def _at_kept_sizes(
@@ -543,33 +536,11 @@ _OWN_SIZES = "workload 0, "  # start of the evidence of a trial at the first siz
 _OTHER_SIZES = "sizes other than those of get_inputs() were checked too: --inputs as-given leaves them out"
 
 
-def _time(module: str, problem: Problem, judgement: Judgement, verdict: Verdict, sandbox: Sandbox) -> Timing | None:
-    """The timing of a verified kernel at the sizes of the module as given."""
-    as_given = problem.given is not None
-    pair = Pair(
-        id="check",
-        module_name=ENTRY_POINT,
-        entry_point=CANDIDATE_ENTRY_POINT,
-        python_code=module if as_given else problem.code,
-        triton_code=judgement.code,
-        inductor_code="",
-        generator=Generator("model", "", "", "{}"),
-        source=SourceRef("check", "", "", "", ""),
-        licence=Licence("NOASSERTION", ""),
-        imported_files=(),
-        slice_of=(),
-        shapes=(),
-        init_args=problem.given_init_args if as_given else problem.init_args,
-        workloads=(problem.given,) if problem.given is not None else problem.workloads[:1],
-        state=problem.state,
-        operators=problem.operators,
-        kernels=verdict.launched_kernels,
-        purity=judgement.purity,
-        extern_ops=(),
-        shape_general=False,
-        guards=(),
-        distillation=(),
-        verdict=verdict,
-    )
-    timed = time_pair(pair, sandbox)
+def time_answer(judgement: Judgement, row: Row, sandbox: Sandbox, general: bool = True) -> Timing | None:
+    """The timing of an answer that passes, on a larger call if `general`; None if it fails or without a GPU."""
+    if judgement.verdict is None:
+        return None
+    shared: dict[str, Any] = {field.name: getattr(row, field.name) for field in fields(Row)}
+    pair = Pair(**shared, verdict=judgement.verdict)
+    timed = time_pair(replace(pair, triton_code=judgement.code, shape_general=general, guards=()), sandbox)
     return timed.record.timings[0] if isinstance(timed, Kept) and timed.record.timings else None

@@ -14,8 +14,10 @@ from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
     SizeLimits,
 )
 from kernelquarry.pipeline.sandbox.protocol import Tensors
+from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.outcome import printable
-from kernelquarry.pipeline.schema.records import CallShape, StateSpec, TensorSpec, Workload
+from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, CallShape, Purity, Row, StateSpec, TensorSpec, Workload
 
 _MESSAGE = 500  # characters
 _ENDS = {
@@ -98,3 +100,38 @@ def _workload(call: ProblemCall) -> Workload:
 def _line(text: str) -> str:
     """The text on one line, safe to print."""
     return printable(" ".join(text.split()))[:_MESSAGE]
+
+
+def row_of(
+    name: str,
+    code: str,
+    init_args: str,
+    workloads: tuple[Workload, ...],
+    state: tuple[StateSpec, ...],
+    shapes: tuple[CallShape, ...] = (),
+) -> Row:
+    """A row of a problem's module, without a kernel."""
+    return Row(
+        id=name,
+        module_name=name,
+        entry_point=ENTRY_POINT,
+        python_code=code,
+        triton_code="",
+        inductor_code="",
+        generator=Generator("model", "", "", "{}"),
+        source=SourceRef("benchmark", name, "", "", sha256(code.encode(errors="surrogatepass"))),
+        licence=Licence("NOASSERTION", ""),
+        imported_files=(),
+        slice_of=(),
+        shapes=shapes,
+        init_args=init_args,
+        workloads=workloads,
+        state=state,
+        operators=(),
+        kernels=(),
+        purity=Purity.PURE,
+        extern_ops=(),
+        shape_general=len(workloads) > 1,
+        guards=(),
+        distillation=(),
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from kernelquarry.pipeline.check.checker import time_answer
 from kernelquarry.pipeline.dataset.chat_rows import module_prompt
 from kernelquarry.pipeline.prompts import kernel_request, read_answer
 from kernelquarry.pipeline.runtime.boundary import run_guarded
@@ -17,7 +18,7 @@ from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Row, Timing
 from kernelquarry.recipes.config import EvaluationSection
-from kernelquarry.recipes.judge.judge_answer import Judgement, errored_judgement, judge_code, timing
+from kernelquarry.recipes.judge.judge_answer import Judgement, errored_judgement, judge_code
 from kernelquarry.recipes.judge.verify_task import row_of_source
 
 from .samplers import open_sampler
@@ -113,7 +114,8 @@ class KernelWriter:
 
 def _judge(candidate: Candidate, row: Row, sandbox: Sandbox, time: bool) -> Outcome[Candidate]:
     judgement = judge_code(candidate.code, row, sandbox)
-    return Kept(replace(candidate, judgement=judgement, timing=timing(judgement, row, sandbox) if time else None))
+    timing = time_answer(judgement, row, sandbox) if time else None
+    return Kept(replace(candidate, judgement=judgement, timing=timing))
 
 
 def _rank(candidate: Candidate) -> tuple[int, float]:

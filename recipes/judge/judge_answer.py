@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
+from kernelquarry.pipeline.check.checker import time_answer
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
 from kernelquarry.pipeline.sandbox.jobs.compile import COMPILE
 from kernelquarry.pipeline.sandbox.jobs.perturbed import PERTURBED
 from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE
 from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET
 from kernelquarry.pipeline.sandbox.jobs.trace import TRACE
-from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept
-from kernelquarry.pipeline.schema.records import Pair, Row, Timing
-from kernelquarry.transforms.time import time
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored
+from kernelquarry.pipeline.schema.records import Row
 from kernelquarry.transforms.verify import Task, VerifySettings, answer
 from kernelquarry.transforms.verify.answer import Judgement, Step
 
@@ -51,17 +50,7 @@ def errored_judgement(code: str, outcome: Dropped | Errored) -> Judgement:
     return Judgement(code, evidence=f"{outcome.error}: {outcome.message}")
 
 
-def timing(judgement: Judgement, row: Row, sandbox: Sandbox, general: bool = True) -> Timing | None:
-    """The timing of an answer that passes, on the larger workload if `general`; None if it fails or without a GPU."""
-    if judgement.verdict is None:
-        return None
-    shared: dict[str, Any] = {field.name: getattr(row, field.name) for field in fields(Row)}
-    pair = Pair(**shared, verdict=judgement.verdict)
-    timed = time(replace(pair, triton_code=judgement.code, shape_general=general, guards=()), sandbox)
-    return timed.record.timings[0] if isinstance(timed, Kept) and timed.record.timings else None
-
-
 def speedup(judgement: Judgement, row: Row, sandbox: Sandbox, general: bool = True) -> float:
     """Speedup over eager; 0 if the answer was not timed or the timing is suspect."""
-    measured = timing(judgement, row, sandbox, general)
+    measured = time_answer(judgement, row, sandbox, general)
     return measured.over_eager if measured is not None and not measured.suspect else 0.0
