@@ -12,8 +12,6 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CounterExample, Purity, Timing, Workload
 from kernelquarry.transforms.verify.answer import HACKS, Step, step_of
 
-_REASONS = {reason.value: reason for reason in Reason}
-
 Shapes = tuple[tuple[int, ...], ...]  # of all inputs of a call
 
 
@@ -76,7 +74,7 @@ class CheckVerdict:
     @property
     def cause(self) -> Reason | None:
         """The reason of a rejection."""
-        return _REASONS.get(self.reason)
+        return Reason(self.reason) if self.reason else None
 
     @property
     def step(self) -> Step:

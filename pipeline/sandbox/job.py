@@ -22,7 +22,7 @@ class Job(Generic[Request, Reply]):
 
 
 class Status(StrEnum):
-    """The way in which a guest ended. Only OK has a reply."""
+    """The way in which a guest ended. Only OK has a reply. The last three are reasons for a drop, too."""
 
     OK = "ok"
     RAISED = "raised"  # an exception, which the guest described

@@ -10,7 +10,6 @@ from .reasons import Reason
 from .records import Candidate, CounterExample
 
 R = TypeVar("R")
-_REASONS = {reason.value: reason for reason in Reason}
 
 
 def printable(text: str) -> str:
@@ -81,5 +80,5 @@ class DropRecord:
     @property
     def outcome(self) -> Dropped | Errored:
         if self.status is Status.DROPPED:
-            return Dropped(self.id, _REASONS[self.reason], self.evidence, self.counter_examples, self.candidates)
+            return Dropped(self.id, Reason(self.reason), self.evidence, self.counter_examples, self.candidates)
         return Errored(self.id, self.reason, self.evidence)

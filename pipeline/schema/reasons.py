@@ -11,7 +11,7 @@ class Reason(Enum):
     stage: str
     why: str
 
-    def __new__(cls, code: str, stage: str, why: str) -> Reason:
+    def __new__(cls, code: str, stage: str = "", why: str = "") -> Reason:  # `Reason(code)` looks a reason up
         member = object.__new__(cls)
         member._value_ = code
         member.stage, member.why = stage, why

@@ -38,12 +38,6 @@ MOST_WITH_GRADIENTS = 32  # a backward has two to three times the kernels of its
 
 _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=60, cpu_s=60, output_mb=16)
-_REASONS = {
-    Status.RAISED: Reason.UNSUPPORTED_OP,
-    Status.TIMED_OUT: Reason.TIMED_OUT,
-    Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
-    Status.CRASHED: Reason.CRASHED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +104,8 @@ def lower(
 def _lowered(probed: Probed, request: LowerRequest, sandbox: Sandbox) -> Outcome[Lowered]:
     report = sandbox.run(Job(LOWER, request, limits=_GUEST))
     if report.status is not Status.OK or report.reply is None:
-        return Dropped(probed.id, _REASONS[report.status], report.error[:_EVIDENCE])
+        reason = Reason.UNSUPPORTED_OP if report.status is Status.RAISED else Reason(report.status.value)
+        return Dropped(probed.id, reason, report.error[:_EVIDENCE])
     if "reason" in report.reply:
         reasons = {reason.name: reason for reason in Reason if reason.stage == "lower"}
         reason = reasons.get(str(report.reply["reason"]).upper(), Reason.CRASHED)  # another one is a misbehaving guest

@@ -66,11 +66,6 @@ class _Found:
 
 
 _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
-_REASONS = {
-    Status.TIMED_OUT: Reason.TIMED_OUT,
-    Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
-    Status.CRASHED: Reason.CRASHED,
-}
 
 
 def probe(
@@ -121,7 +116,7 @@ def failed(report: Report[Any], unit: str) -> Dropped | Errored:
     if report.status is Status.RAISED:
         kind, _, message = report.error.partition(": ")
         return Errored(unit, kind, message)
-    return Dropped(unit, _REASONS[report.status], report.error[:_EVIDENCE])
+    return Dropped(unit, Reason(report.status.value), report.error[:_EVIDENCE])
 
 
 def _dropped(module: Module, reply: dict[str, Any]) -> Dropped:

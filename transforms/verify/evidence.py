@@ -55,14 +55,8 @@ class InputRejected(Exception):
 
 def reply_of(report: Report[Reply], raised: Reason) -> Reply:
     """The guest's reply. Raises: Rejected: there is none; `raised` is the reason if the guest raised an exception."""
-    reasons = {
-        Status.RAISED: raised,
-        Status.TIMED_OUT: Reason.TIMED_OUT,
-        Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
-        Status.CRASHED: Reason.CRASHED,
-    }
     if report.reply is None:
-        raise Rejected(reasons[report.status], report.error)
+        raise Rejected(raised if report.status is Status.RAISED else Reason(report.status.value), report.error)
     return report.reply
 
 

@@ -29,7 +29,7 @@ VERDICTS = {
     "wrong": CheckVerdict(Status.REJECTED, "wrong_values"),
     "form": CheckVerdict(Status.REJECTED, "wrong_contract"),
     "crash": CheckVerdict(Status.REJECTED, "does_not_run"),
-    "fake": CheckVerdict(Status.REJECTED, "output_not_from_kernel"),
+    "fake": CheckVerdict(Status.REJECTED, "kernel_unused"),
     "slow": CheckVerdict(Status.UNJUDGED),
     "": CheckVerdict(Status.REJECTED, "no_code"),
 }
