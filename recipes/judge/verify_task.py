@@ -8,7 +8,7 @@ from dataclasses import replace
 from kernelquarry.pipeline.check.checker import INTERPRETED, MORE_CALLS
 from kernelquarry.pipeline.check.problem import Problem, UnfitProblem, read_problem, row_of
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
-from kernelquarry.pipeline.sandbox.jobs.axes import varied
+from kernelquarry.pipeline.sandbox.jobs.axis_sizes import varied
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import SizeLimits
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Row, Workload

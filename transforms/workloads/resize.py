@@ -371,6 +371,6 @@ def _up(n: int, unit: int) -> int:
 
 def axis_sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:
     """(tensor, axis) of the first workload -> its size in each workload that has this tensor."""
-    from kernelquarry.pipeline.sandbox.jobs.axes import sizes_by_axis  # with the sandbox comes torch
+    from kernelquarry.pipeline.sandbox.jobs.axis_sizes import sizes_by_axis  # with the sandbox comes torch
 
     return sizes_by_axis([[spec.shape for spec in workload.tensors] for workload in workloads])

@@ -12,7 +12,7 @@ from .addresses import COMPUTED
 from .forms import conjuncts, loaded
 from .iteration_space import Axis
 from .launch_options import Vocabulary
-from .shared import SUM
+from .named_parts import SUM
 from .triton_functions import LIBRARY
 from .value_types import Value
 

@@ -19,7 +19,7 @@ from .comments import Commenter
 from .iteration_space import Axis, split_axes
 from .kernel_names import KernelNames, operator_names
 from .launch_options import Launch, Vocabulary, autotune_decorator, choose_launch, tuned_launches
-from .shared import shared
+from .named_parts import with_named_parts
 from .simplify import Simplifier
 from .triton_functions import parsed
 
@@ -87,7 +87,7 @@ def tidy_kernel(
     if is_matmul:
         body = matmul.lay_out(body, axes[-1], simple.values)
     body = decided_choices(passes.accumulate(body, simple.loads), simple.is_plain_integer)
-    body = shared(passes.without_dead_code(body), simple.is_set_once)
+    body = with_named_parts(passes.without_dead_code(body), simple.is_set_once)
     body = passes.absorb(passes.inline(body, lambda other: simple.assigned.get(other, 1)))
     body = passes.plain_padding(passes.plain_comparisons(body, simple.is_plain_integer), raw.types)
     words = _MATMUL if is_matmul else _vocabulary(axes)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from kernelquarry.pipeline.sandbox.jobs.axes import varied
+from kernelquarry.pipeline.sandbox.jobs.axis_sizes import varied
 from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
     ProblemCall,

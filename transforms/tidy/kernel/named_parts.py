@@ -14,7 +14,7 @@ from .forms import is_index
 SUM = "sum_"  # beginning of the names of sums
 
 
-def shared(body: Sequence[ast.stmt], is_constant: Callable[[str], bool]) -> list[ast.stmt]:
+def with_named_parts(body: Sequence[ast.stmt], is_constant: Callable[[str], bool]) -> list[ast.stmt]:
     """Use the names of parts of indices wherever they are, and name sums that several accesses share.
 
     `is_constant` tells names with one value.

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from kernelquarry.pipeline.schema.parse_python import parse
-from kernelquarry.transforms.tidy.kernel.shared import shared
+from kernelquarry.transforms.tidy.kernel.named_parts import with_named_parts
 
 LOAD = "v = tl.load(p + (a * 4 + b)); "
 
@@ -32,7 +32,7 @@ LOAD = "v = tl.load(p + (a * 4 + b)); "
     ],
 )  # fmt: skip
 def test_what_is_shared_has_a_name(before: str, after: str) -> None:
-    found = shared(parse(before.replace("; ", "\n")).body, lambda name: name != "m")
+    found = with_named_parts(parse(before.replace("; ", "\n")).body, lambda name: name != "m")
     assert "; ".join(map(ast.unparse, found)) == after
 
 
@@ -40,7 +40,7 @@ def test_sums_of_a_loop_are_named_within_it() -> None:
     inner = "    v = tl.load(p + (a % 2 + k))\n    tl.store(q + (x + k), v)"
     body = f"x = a % 2\nfor k in r:\n{inner}\ntl.store(p + (x + k), v)"
     loop = "for k in r:\n    sum_1 = x + k\n    v = tl.load(p + sum_1)\n    tl.store(q + sum_1, v)"
-    found = shared(parse(body).body, lambda name: True)
+    found = with_named_parts(parse(body).body, lambda name: True)
     assert [ast.unparse(ast.fix_missing_locations(part)) for part in found] == [
         "x = a % 2", loop, "tl.store(p + (x + k), v)"
     ]  # fmt: skip
