@@ -238,7 +238,7 @@ class Missing(MetaPathFinder):
 
 sys.meta_path.insert(0, Missing())
 import kernelquarry.pipeline.dataset.rows
-import kernelquarry.pipeline.report.check_page
+import kernelquarry.pipeline.report.check_text
 import kernelquarry.pipeline.report.show
 import kernelquarry.transforms.verify.replay_row
 from kernelquarry import Checker

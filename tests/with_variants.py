@@ -12,7 +12,7 @@ from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import Candidate, Lowered, Probed
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.tidy import tidy
-from kernelquarry.transforms.variants.cast import cast
+from kernelquarry.transforms.variants.make_variant import cast
 
 X = (Call({"x": (6, 40)}), Call({"x": (9, 40)}))
 

@@ -80,7 +80,7 @@ def check(
         raise CannotJudge(str(error)) from None
     _show(files, verdicts, single, as_json)
     if report is not None:
-        from kernelquarry.pipeline.report.check_page import render_page
+        from kernelquarry.pipeline.report.check_text import render_page
 
         rows = [(file.name, file.module, file.kernel, verdict) for file, verdict in zip(files, verdicts, strict=True)]
         try:

@@ -1,21 +1,24 @@
-"""Shows verdicts of `kernelquarry check` in the terminal."""
+"""Shows verdicts of `kernelquarry check` in the terminal, and as one HTML page."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kernelquarry.pipeline.check.verdict import CheckVerdict, Shapes, Status
+from kernelquarry.pipeline.dataset.render_template import render
 from kernelquarry.pipeline.dataset.speeds import describe_timing
 from kernelquarry.pipeline.schema.outcome import printable
 from kernelquarry.pipeline.schema.records import CounterExample
 
 STYLES = {Status.VERIFIED: "bold green", Status.REJECTED: "bold red", Status.UNJUDGED: "bold yellow"}
 _EVIDENCE = 80  # characters in a table
+TEMPLATE = Path(__file__).parent / "templates" / "check.html.j2"
 
 
 def render_verdict(verdict: CheckVerdict) -> RenderableType:
@@ -110,3 +113,10 @@ def _errors(verdict: CheckVerdict) -> Table:
         share = f"{trial.error / trial.tolerance:.0%}" if trial.tolerance else "-"
         table.add_row(shapes(trial.shapes), trial.distribution, str(trial.seed), *numbers, share)
     return table
+
+
+def render_page(checked: Iterable[tuple[str, str, str, CheckVerdict]]) -> str:
+    """A page of (name, source of the module, source of the kernel, verdict); it loads no other file."""
+    rows = list(checked)
+    title = counts(verdict for *_, verdict in rows) if len(rows) > 1 else rows[0][0]
+    return render(TEMPLATE, title=title, rows=rows, facts=facts, shapes=shapes)

@@ -13,8 +13,7 @@ from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.similarity.form import COPIES, KIN, Relation
 from kernelquarry.transforms.stage_transform import StageContext, StageTransform, report
 
-from .bands import bands_by_bucket, shared_bands
-from .cluster import component_of, connect, link_key_holders, link_similar
+from .cluster import bands_by_bucket, component_of, connect, link_key_holders, link_similar, shared_bands
 from .compare_sources import ClusterOrDrop, Member, form_all, name_cluster, outcome_of, pick_form, settle
 
 _KEY = 16  # hex digits of a source's digest that tell it from others

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelquarry.transforms.mine.einops.einops_layers import Layers
-from kernelquarry.transforms.mine.einops.equation import equation
-from kernelquarry.transforms.mine.einops.pattern import Unsupported
+from kernelquarry.transforms.mine.einops.pattern import Unsupported, equation
 from kernelquarry.transforms.mine.einops.plain import methods
 
 AXES = "abcdefg"

@@ -11,7 +11,7 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.tidy import tidy
-from kernelquarry.transforms.tidy.kernel.kernel_docstring import kernel_docstring
+from kernelquarry.transforms.tidy.kernel.comments import kernel_docstring
 
 WIDE = {f"tensor_{number}": f"(batch, {number}, height, width)" for number in range(5)}
 

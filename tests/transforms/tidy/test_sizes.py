@@ -6,8 +6,7 @@ import ast
 
 import pytest
 
-from kernelquarry.transforms.tidy.forward.named_sizes import NamedSizes, factored, products
-from kernelquarry.transforms.tidy.forward.size_relations import relations
+from kernelquarry.transforms.tidy.forward.named_sizes import NamedSizes, factored, products, relations
 from kernelquarry.transforms.tidy.syntax.algebra import Polynomial, polynomial
 
 

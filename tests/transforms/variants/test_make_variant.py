@@ -15,7 +15,7 @@ from kernelquarry.pipeline.schema.records import Candidate, Purity, Variant
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.variants import autotuned, bfloat16, float16
-from kernelquarry.transforms.variants.cast import cast
+from kernelquarry.transforms.variants.make_variant import cast
 from kernelquarry.transforms.verify import VerifySettings, replay_pair, verify
 
 QUICK = VerifySettings(target="", find_counterexamples=False)

@@ -1,4 +1,7 @@
-"""Parse einops patterns such as `"b c (h p) w -> b h (c p) w"`, by einops' own rules."""
+"""Parse einops patterns such as `"b c (h p) w -> b h (c p) w"`, by einops' own rules, and translate equations.
+
+The axes of einops.einsum are words, those of torch.einsum are letters.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
+from string import ascii_letters
 from typing import TypeAlias
 
 ELLIPSIS = "..."
@@ -23,6 +27,7 @@ FUNCTIONS = {
 # Functions that are replaced by a definition in the file.
 DEFINED = ("einops.pack", "einops.unpack")
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[^\W\d]\w*|\d+)\s*")
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Unsupported(Exception):
@@ -87,3 +92,18 @@ def _tokens(side: str) -> Iterator[str]:
             raise Unsupported(f"pattern {side!r}")
         yield found.group(1)
         position = found.end()
+
+
+def equation(text: str) -> str:
+    """Translate an equation. Raises: Unsupported: it is malformed, or has more axes than there are letters."""
+    words = list(dict.fromkeys(_WORD.findall(text)))
+    rest = _WORD.sub("", text).replace("...", "").replace("->", "", 1)
+    if "->" not in text or rest.replace(",", "").strip():
+        raise Unsupported(f"einsum {text!r}")
+    letters = {word: word for word in words if word in ascii_letters}
+    for word in words:
+        free = [letter for letter in word + ascii_letters if letter in ascii_letters and letter not in letters.values()]
+        if word not in letters and not free:
+            raise Unsupported(f"einsum {text!r}")
+        letters.setdefault(word, next(iter(free), ""))
+    return _WORD.sub(lambda found: letters[found.group()], " ".join(text.split()))

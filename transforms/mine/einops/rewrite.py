@@ -10,8 +10,7 @@ from kernelquarry.transforms.mine.bindings import imports
 
 from .call_sites import Call, Source, literal
 from .einops_layers import Layers, words
-from .equation import equation
-from .pattern import DEFINED, Unsupported
+from .pattern import DEFINED, Unsupported, equation
 from .plain import methods
 
 # Import line -> generated code that needs it.

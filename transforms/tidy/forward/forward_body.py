@@ -13,8 +13,7 @@ from kernelquarry.transforms.workloads.axis_names import axis_word
 
 from ..kernel.addresses import COMPUTED
 from ..kernel.combine import tidy_combine
-from ..kernel.comments import comment
-from ..kernel.kernel_docstring import kernel_docstring
+from ..kernel.comments import comment, kernel_docstring
 from ..kernel.kernel_names import buffer_name, kernel_name, operator_names
 from ..kernel.tidy_kernel import Kernel, same_sizes, tidy_kernel
 from ..kernel.triton_functions import LIBRARY
@@ -26,8 +25,7 @@ from ..syntax.algebra import Polynomial, is_contiguous, polynomial, product
 from ..syntax.ast_tools import names_in, substitute, tuple_text, unused_name, walk
 from .arguments import Argument, axes_word, known_shapes, places, shape_of, short_roles, size_word
 from .call_guards import Checks
-from .named_sizes import NamedSizes, factored, products
-from .size_relations import relations
+from .named_sizes import NamedSizes, factored, products, relations
 
 _EXTERN = re.compile(r"extern_kernels\.(\w+)|torch\.ops\.(?:aten|prims)\.(\w+)(?:\.\w+)?")
 _COPY = re.compile(r"(buf\d+)\.copy_")  # Inductor's copy of complex numbers

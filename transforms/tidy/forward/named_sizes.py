@@ -1,6 +1,7 @@
 """Sizes that `forward` computes once, by name: `out_height = height - 2`, then `batch * out_height`.
 
-Inductor multiplies such sizes out, `batch * height - 2 * batch`, which neither readers nor models follow.
+Inductor multiplies such sizes out, `batch * height - 2 * batch`, which neither readers nor models follow. `relations`
+finds how the sizes of a kernel follow from each other: `pad_width = width + 2`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
-from ..kernel.addresses import ACCESSES
+from ..kernel.addresses import ACCESSES, COMPUTED
 from ..syntax.algebra import Polynomial, number, polynomial, render
 from ..syntax.ast_tools import called, source_text, unused_name, walk
 
@@ -115,3 +116,29 @@ class _Factors(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         found = self._factors.get(node.value) if type(node.value) is int else None
         return parse_expression(" * ".join(map(str, found))) if found else node
+
+
+def relations(launches: Sequence[Mapping[str, Polynomial]]) -> dict[str, Polynomial]:
+    """Map sizes of a kernel to their values in terms of its other sizes, where every launch agrees.
+
+    `launches` maps the names of sizes to their values in the calling function. Names that begin with `COMPUTED` are
+    those of sizes that the kernel does not take.
+    """
+    found = [_relations(launch) for launch in launches]
+    return {name: value for name, value in found[0].items() if all(other.get(name) == value for other in found)}
+
+
+def _relations(values: Mapping[str, Polynomial]) -> dict[str, Polynomial]:
+    """The same for one launch. A size stands for a symbol if it is the symbol, or the symbol plus a number."""
+    by_symbol: dict[str, tuple[str, Polynomial]] = {}  # symbol -> the size that stands for it, and its value by that
+    for name, value in sorted(values.items(), key=lambda item: len(item[1].terms)):
+        linear = [monomial for monomial in value.terms if monomial]
+        if not name.startswith(COMPUTED) and len(linear) == 1 and value.terms[linear[0]] == 1 and len(linear[0]) == 1:
+            less = Polynomial({(name,): 1}) + number(-value.terms.get((), 0))
+            by_symbol.setdefault(linear[0][0], (name, less))
+    found: dict[str, Polynomial] = {}
+    for name, value in sorted(values.items(), key=lambda item: not item[0].startswith(COMPUTED)):
+        atoms = {atom for monomial in value.terms for atom in monomial}
+        if atoms and atoms <= by_symbol.keys() and all(by_symbol[atom][0] != name for atom in atoms):
+            found[name] = value.replaced({atom: by_symbol[atom][1] for atom in atoms})
+    return found

@@ -1,17 +1,22 @@
-"""Comments in a kernel: the expression of the reference that the lines below compute, where it is known.
+"""Comments in a kernel, and its docstring: operators, and shapes of tensors where these are known.
 
-A statement keeps the line number of Inductor's kernel that it comes from, and so do expressions inlined into it.
-A comment is an expression statement of a string, which `print_code` prints as a comment.
+A comment is the expression of the reference that the lines below compute, where it is known. It is an expression
+statement of a string, which `print_code` prints as a comment. A statement keeps the line number of Inductor's kernel
+that it comes from, and so do expressions inlined into it.
 """
 
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..syntax.ast_tools import called, with_body
+from ..syntax.print_code import LINE
 
 _LONGEST = 90  # characters of a comment
+_INDENT = 4 * " "
+_UNBROKEN = "\N{NO-BREAK SPACE}"  # stands for a space at which no line may break
 
 
 def comment(expressions: Iterable[str]) -> str:
@@ -67,3 +72,19 @@ def _lines(expressions: Iterable[str]) -> list[ast.stmt]:
 
 def _is_load(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and called(statement.value) == "tl.load"
+
+
+def kernel_docstring(operators: str, read: Mapping[str, str], written: Mapping[str, str]) -> str:
+    """`add: x (batch, 8), y (8,) -> out (batch, 8)`; if that is too long, the shapes are a paragraph of their own.
+
+    `read` and `written` map names of tensors to their shapes.
+    """
+    inputs, results = (", ".join(f"{name} {shape}" for name, shape in each.items()) for each in (read, written))
+    shapes = f"{inputs} -> {results}".strip() if results else inputs
+    line = f"{operators}: {shapes}" if shapes else operators
+    if len(f'{_INDENT}"""{line}"""') <= LINE:
+        return line
+    unbroken = shapes.replace(" ", _UNBROKEN).replace(f"),{_UNBROKEN}", "), ").replace(f"){_UNBROKEN}->", ") ->")
+    paragraph = textwrap.wrap(unbroken, LINE - len(_INDENT), break_long_words=False, break_on_hyphens=False)
+    lines = [operators, "", *(_INDENT + text.replace(_UNBROKEN, " ") for text in paragraph), _INDENT]
+    return "\n".join(lines)

@@ -1,14 +1,18 @@
-"""Attributes and methods of the evaluator's values, for each of their types those that the language lists."""
+"""Attributes and methods of the evaluator's values, for each of their types those that the language lists.
+
+Layers of `torch.nn` are called on meta tensors, with the attributes that the constructor gave them.
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
 import operator
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from kernelquarry.filters.language import tables
 
@@ -21,6 +25,7 @@ from .values import (
     Context,
     Descriptor,
     Device,
+    Foreign,
     Layer,
     Native,
     Raised,
@@ -200,3 +205,27 @@ def _member(evaluator: Expressions, kind: Class, name: str, instance: Any) -> An
 
 def _marks(evaluator: Expressions, node: ast.FunctionDef) -> set[str]:
     return {ast.unparse(each) for each in node.decorator_list if not evaluator.path(each)}
+
+
+def call_layer(layer: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a layer of `torch.nn`. Raises: Raised, Unsupported."""
+    return call_torch(layer.path, _revived(layer), args, kwargs)
+
+
+def _revived(layer: Layer) -> nn.Module:
+    """The layer as a module, without running its constructor."""
+    name = layer.path.removeprefix("torch.nn.")
+    kind = getattr(nn, name, None) if name != layer.path else None
+    if not isinstance(kind, type) or not issubclass(kind, nn.Module):
+        raise Unsupported(f"a call of a {layer.path or 'module of another type'}")
+    module = kind.__new__(kind)
+    nn.Module.__init__(module)
+    for attribute, value in layer.attributes.items():
+        if attribute in layer.layers:
+            module._modules[attribute] = _revived(value) if isinstance(value, Layer) else None
+        elif isinstance(value, Native | Device | Foreign):
+            continue
+        else:
+            vars(module)[attribute] = value
+    vars(module)["training"] = False
+    return module

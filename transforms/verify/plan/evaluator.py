@@ -18,7 +18,6 @@ from kernelquarry.filters.language.definitions import Kind, define
 from kernelquarry.filters.language.parsed_source import Source
 
 from . import attributes, launching, names
-from .layers import call_layer
 from .statements import Return, Statements
 from .values import (
     Bound,
@@ -257,7 +256,7 @@ class Evaluator(Statements):
             for each in layer.children():
                 value = self._call_module(each, [value], {})
             return value
-        return call_layer(layer, args, kwargs)
+        return attributes.call_layer(layer, args, kwargs)
 
     def apply(self, kind: Class, args: Sequence[Any]) -> Any:
         """A call of an autograd function without a backward."""
