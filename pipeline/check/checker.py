@@ -19,6 +19,7 @@ from kernelquarry.pipeline.runtime.boundary import run_guarded
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxError, SandboxSettings
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import DESCRIBE_PROBLEM, SizeLimits
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
+from kernelquarry.pipeline.schema.closing import Closing
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome, printable
@@ -137,7 +138,7 @@ class _Watch:
         return replace(job, limits=replace(job.limits, wall_s=min(job.limits.wall_s, left_s)))
 
 
-class Checker:
+class Checker(Closing):
     """A thread-safe context manager that checks kernels in guests that stay warm.
 
     A kernel that hangs, crashes or needs too much memory affects no other. No kernel and no module raises: each gets a
@@ -243,12 +244,6 @@ class Checker:
         if self._owns_sandbox:
             self._sandbox.close()
         self._starting.join()
-
-    def __enter__(self) -> Checker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _check(self, module: str, kernel: str, watch: _Watch) -> CheckVerdict:
         """The verdict, at smaller sizes if the kernel takes too long. Raises: UnfitProblem, _OutOfTime."""

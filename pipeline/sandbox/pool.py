@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from kernelquarry.pipeline.schema.closing import Closing
+
 from .exchange import SandboxError, WarmProcessDied
 from .executor.service import Gpus
 from .job import Job, Report, Status
@@ -27,7 +29,7 @@ from .settings import SandboxSettings
 _ATTEMPTS = 2  # for one job, each on another warm process
 
 
-class Sandbox:
+class Sandbox(Closing):
     """Runs jobs in guests. Thread-safe; `run` blocks until a slot is free and its job has ended.
 
     A warm process starts with the first job of its kind. It ends with `close`, at the end of the interpreter, or when
@@ -125,12 +127,6 @@ class Sandbox:
         self._closed.set()
         with self._lock:
             self._finalizer()
-
-    def __enter__(self) -> Sandbox:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def _end(

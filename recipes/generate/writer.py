@@ -15,6 +15,7 @@ from kernelquarry.pipeline.dataset.chat_rows import module_prompt
 from kernelquarry.pipeline.prompts import kernel_request, read_answer
 from kernelquarry.pipeline.runtime.boundary import run_guarded
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.closing import Closing
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Row, Timing
 from kernelquarry.recipes.config import EvaluationSection
@@ -46,7 +47,7 @@ class Candidate:
         return f"verified, {self.judgement.purity}{speed}"
 
 
-class KernelWriter:
+class KernelWriter(Closing):
     """A context manager that writes kernels. Its sandbox starts with the first verification."""
 
     def __init__(
@@ -104,12 +105,6 @@ class KernelWriter:
         if self._sandbox is not None:
             self._sandbox.close()
             self._sandbox = None
-
-    def __enter__(self) -> KernelWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _judge(candidate: Candidate, row: Row, sandbox: Sandbox, time: bool) -> Outcome[Candidate]:

@@ -16,6 +16,7 @@ from typing import Any
 from kernelquarry.pipeline.runtime.boundary import Record, run_guarded
 from kernelquarry.pipeline.runtime.processes import end_with_parent
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxError, SandboxSettings
+from kernelquarry.pipeline.schema.closing import Closing
 from kernelquarry.pipeline.schema.outcome import Outcome
 
 from .judge_answer import guest_kinds
@@ -50,7 +51,7 @@ class _Manager(BaseManager):
 _Manager.register("SandboxWorker", SandboxWorker)
 
 
-class SandboxPool:
+class SandboxPool(Closing):
     """A thread-safe context manager that runs `settings.workers` guests in as many processes as they need.
 
     Few guests run in this process, as do all with `exclusive`: timings need a GPU that no other process uses. Work and
@@ -94,12 +95,6 @@ class SandboxPool:
 
     def close(self) -> None:
         self._stack.close()
-
-    def __enter__(self) -> SandboxPool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _run(record: Record, worker: SandboxWorker, work: Callable[..., Outcome[Any]]) -> Outcome[Any]:

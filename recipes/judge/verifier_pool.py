@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.closing import Closing
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Row
 
@@ -30,7 +31,7 @@ class AnswerTask:
     timed: bool
 
 
-class VerifierPool:
+class VerifierPool(Closing):
     """A thread-safe context manager. An answer that hangs, crashes or breaks its GPU context affects no other."""
 
     def __init__(self, rows: Mapping[str, Row], settings: SandboxSettings, timed: bool = False):
@@ -69,12 +70,6 @@ class VerifierPool:
     def close(self) -> None:
         self._threads.shutdown(cancel_futures=True)
         self._sandboxes.close()
-
-    def __enter__(self) -> VerifierPool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _judge(task: AnswerTask, sandbox: Sandbox) -> Outcome[Judgement]:

@@ -26,6 +26,7 @@ from typing import Any, Protocol
 import aiohttp
 
 from kernelquarry.pipeline.prompts import Message
+from kernelquarry.pipeline.schema.closing import Closing
 from kernelquarry.pipeline.schema.errors import NotYet, UserError
 
 from .budget import Budget
@@ -95,7 +96,7 @@ class _TeacherQueue:
             await asyncio.sleep(left)
 
 
-class Client:
+class Client(Closing):
     """A thread-safe context manager that sends requests to the teachers' endpoints."""
 
     def __init__(self, config: DistillConfig, cache: Path | None) -> None:
@@ -146,12 +147,6 @@ class Client:
             self._thread.join()
             self._loop.close()
             self._cache.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _call(self, coroutine):  # type: ignore[no-untyped-def]  # the coroutine's result
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

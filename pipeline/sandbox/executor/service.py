@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from kernelquarry.pipeline.sandbox import protocol
 from kernelquarry.pipeline.sandbox.exchange import SandboxError, memfd
 from kernelquarry.pipeline.sandbox.protocol import Tensors
+from kernelquarry.pipeline.schema.closing import Closing
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -152,7 +153,7 @@ class Executor:
         self._process.kill()
 
 
-class Gpus:
+class Gpus(Closing):
     """Executors of several GPUs of one model. Thread-safe; `run` waits until a GPU is free.
 
     A GPU serves its executor's job and guests at the same time, or one holder exclusively. To avoid deadlock, a thread
@@ -374,9 +375,3 @@ class Gpus:
             self._changed.notify_all()
         for executor in idle:
             self._end(executor)
-
-    def __enter__(self) -> Gpus:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
