@@ -228,13 +228,12 @@ def digests(
 ) -> None:
     """Write digests of each row's module, kernel and verdict, or compare the rows with those of another build."""
     from kernelquarry.pipeline.dataset import digests as rows
-    from kernelquarry.pipeline.schema.files import replace_file
+    from kernelquarry.pipeline.schema.files import write_text
 
     known = None if against is None else rows.read_digests(against)
     found = rows.digests(dataset)
     if known is None:
-        with replace_file(file) as stream:
-            stream.write("".join(f"{line}\n" for line in found).encode())
+        write_text(file, "".join(f"{line}\n" for line in found))
         typer.echo(file)
         return
     changed = list(rows.differences(known, found))
@@ -256,14 +255,13 @@ def stats(
     from kernelquarry.pipeline.check.kernelbench import read_kernelbench
     from kernelquarry.pipeline.dataset.rows import read_config, read_rows
     from kernelquarry.pipeline.report.statistics import LEVELS, render_statistics
-    from kernelquarry.pipeline.schema.files import replace_file
+    from kernelquarry.pipeline.schema.files import write_text
     from kernelquarry.pipeline.schema.records import Contamination
 
     pairs = list(read_rows(dataset))
     problems = read_kernelbench(kernelbench, LEVELS) if kernelbench else []
     removed = list(read_config(dataset, "contaminated", Contamination))
-    with replace_file(page) as stream:
-        stream.write(render_statistics(dataset.name, pairs, removed, problems).encode())
+    write_text(page, render_statistics(dataset.name, pairs, removed, problems))
     typer.echo(page)
 
 

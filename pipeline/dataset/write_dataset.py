@@ -18,7 +18,7 @@ from typing import Any
 
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.files import digest, replace_file
+from kernelquarry.pipeline.schema.files import digest, write_text
 from kernelquarry.pipeline.schema.records import SCHEMA_VERSION, Pair, Rejection
 
 from .card import render_card, render_metadata, render_verifier
@@ -113,7 +113,7 @@ def write_release(folder: Path, release: Release) -> DatasetManifest:
         CROISSANT: render_metadata(summary, configs, files, corpus),
     }
     for name, text in pages.items():
-        _write_text(folder / name, text)
+        write_text(folder / name, text)
     manifest = DatasetManifest(
         schema_version=SCHEMA_VERSION,
         build=release.build,
@@ -124,7 +124,7 @@ def write_release(folder: Path, release: Release) -> DatasetManifest:
         environments=tuple(asdict(environment) for environment in summary.environments),
         files=dict(sorted((files | {name: digest(folder / name) for name in pages}).items())),
     )
-    _write_text(folder / MANIFEST, json.dumps(asdict(manifest), indent=1, sort_keys=True) + "\n")
+    write_text(folder / MANIFEST, json.dumps(asdict(manifest), indent=1, sort_keys=True) + "\n")
     return manifest
 
 
@@ -132,8 +132,3 @@ def published_files(folder: Path) -> dict[str, Path]:
     """Name -> path of every file of the folder, except hidden ones."""
     files = ((path.relative_to(folder), path) for path in sorted(folder.rglob("*")) if path.is_file())
     return {name.as_posix(): path for name, path in files if not any(part.startswith(".") for part in name.parts)}
-
-
-def _write_text(path: Path, text: str) -> None:
-    with replace_file(path) as stream:
-        stream.write(text.encode())

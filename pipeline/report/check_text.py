@@ -16,6 +16,8 @@ from kernelquarry.pipeline.dataset.speeds import describe_timing
 from kernelquarry.pipeline.schema.outcome import printable
 from kernelquarry.pipeline.schema.records import CounterExample
 
+from .show import facts_table
+
 STYLES = {Status.VERIFIED: "bold green", Status.REJECTED: "bold red", Status.UNJUDGED: "bold yellow"}
 _EVIDENCE = 80  # characters in a table
 TEMPLATE = Path(__file__).parent / "templates" / "check.html.j2"
@@ -24,12 +26,7 @@ TEMPLATE = Path(__file__).parent / "templates" / "check.html.j2"
 def render_verdict(verdict: CheckVerdict) -> RenderableType:
     """The errors, the facts and the counter-example of a verdict."""
     parts: list[RenderableType] = [_errors(verdict)] if verdict.trials else []
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for name, value in facts(verdict).items():
-        table.add_row(name, Text(printable(value)))
-    return Group(*parts, table)
+    return Group(*parts, facts_table(facts(verdict)))
 
 
 def render_headline(verdict: CheckVerdict) -> Text:

@@ -19,13 +19,14 @@ _WIDE = 100  # columns
 
 def render_row(row: Pair | Rejection) -> RenderableType:
     """Both sources, and facts below them."""
-    return Group(_title(row), _Sides(row), _table(_facts(row)))
+    return Group(_title(row), _Sides(row), facts_table(_facts(row)))
 
 
 def render_example(pair: Pair) -> RenderableType:
     """Both sources and the verdict of a pair."""
     facts = _facts(pair)
-    return Group(_title(pair), _Sides(pair), _table({name: facts[name] for name in ("source", "licence", "verdict")}))
+    shown = {name: facts[name] for name in ("source", "licence", "verdict")}
+    return Group(_title(pair), _Sides(pair), facts_table(shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def _facts(row: Pair | Rejection) -> dict[str, str]:
     }
 
 
-def _table(facts: dict[str, str]) -> Table:
+def facts_table(facts: dict[str, str]) -> Table:
+    """Names and values, one a line."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")

@@ -17,7 +17,7 @@ from kernelquarry.pipeline.report.example import choose_example
 from kernelquarry.pipeline.report.report import render_report
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.arrow import read_records
-from kernelquarry.pipeline.schema.files import replace_file
+from kernelquarry.pipeline.schema.files import write_text
 from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Candidate, Contamination, Pair, Probed, Rejection, Verified
@@ -83,19 +83,18 @@ def write_report(run: Run, pairs: Sequence[Pair], rejections: Sequence[Rejection
     report = run.root / "report.html"
     described = tuple(describe_benchmarks(_benchmarks(run)))
     modules = removed(*_decontaminated(run))
-    with replace_file(report) as stream:
-        text = render_report(
-            run.corpus.name,
-            pairs,
-            run.counts(),
-            losses(run),
-            teacher_stats(run),
-            described,
-            modules,
-            rejections,
-            str(run.root / "dataset"),
-        )
-        stream.write(text.encode())
+    text = render_report(
+        run.corpus.name,
+        pairs,
+        run.counts(),
+        losses(run),
+        teacher_stats(run),
+        described,
+        modules,
+        rejections,
+        str(run.root / "dataset"),
+    )
+    write_text(report, text)
     return report
 
 

@@ -28,7 +28,7 @@ from kernelquarry.pipeline.graph import ALL, ORDER, SLICE, SLICES, Stage
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.files import read_bytes, replace_file
+from kernelquarry.pipeline.schema.files import read_bytes, write_text
 from kernelquarry.pipeline.schema.parts import Part
 
 from .run_settings import Settings, remembered
@@ -166,8 +166,7 @@ def claim(root: Path, corpus: str | None) -> str:
     source = claimed(root, corpus)
     path = root / _CLAIM
     if not path.exists():
-        with replace_file(path) as stream:
-            stream.write(json.dumps({"corpus": source, "format": _FORMAT, "release": version("kernelquarry")}).encode())
+        write_text(path, json.dumps({"corpus": source, "format": _FORMAT, "release": version("kernelquarry")}))
     return source
 
 
@@ -199,5 +198,4 @@ def claimed(root: Path, corpus: str | None = None) -> str:
 def save_opt_out(root: Path, listed: Path) -> None:
     """Keep the list of whose code the run must not hold. Raises: UserError: the file is no such list."""
     given = "".join(f"{line}\n" for line in read_opt_out(listed).lines())
-    with replace_file(root / OPT_OUT) as stream:
-        stream.write(given.encode())
+    write_text(root / OPT_OUT, given)

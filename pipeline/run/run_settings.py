@@ -36,7 +36,7 @@ from pydantic import ConfigDict, NonNegativeFloat
 from kernelquarry.filters.balance import CAPS, Caps
 from kernelquarry.filters.licence_policy import AS_STATED, LicencePolicy
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.files import read_bytes, replace_file
+from kernelquarry.pipeline.schema.files import read_bytes, write_text
 from kernelquarry.pipeline.schema.read_toml import read_toml, validated
 from kernelquarry.transforms.decontaminate import DEFAULT, Thresholds
 from kernelquarry.transforms.targets import Targets
@@ -85,8 +85,7 @@ def _checked(given: Any, place: str) -> Settings:
 
 def remember(root: Path, settings: Settings) -> None:
     """Keep the settings in the run directory."""
-    with replace_file(root / NAME) as stream:
-        stream.write(json.dumps(asdict(settings), indent=1).encode())
+    write_text(root / NAME, json.dumps(asdict(settings), indent=1))
 
 
 def remembered(root: Path) -> Settings:

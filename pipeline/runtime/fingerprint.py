@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from kernelquarry.pipeline.schema.files import read_bytes, replace_file
+from kernelquarry.pipeline.schema.files import read_bytes, write_text
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 from kernelquarry.pipeline.schema.records import SCHEMA_VERSION
 
@@ -96,8 +96,7 @@ class StageManifest:
         return any(count.errored for count in self.counts)
 
     def write(self, path: Path) -> None:
-        with replace_file(path) as stream:
-            stream.write(json.dumps(asdict(self), indent=1, sort_keys=True).encode())
+        write_text(path, json.dumps(asdict(self), indent=1, sort_keys=True))
 
     @classmethod
     def read(cls, path: Path) -> StageManifest | None:

@@ -62,6 +62,12 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
     _sync_directory(path.parent)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file in UTF-8, as `replace_file` does."""
+    with replace_file(path) as stream:
+        stream.write(text.encode())
+
+
 def read_bytes(path: Path) -> bytes:
     """The content of a file. Raises: OSError, for an object store only after all retries failed."""
     return path.read_bytes() if is_local(path) else retry(path.read_bytes)

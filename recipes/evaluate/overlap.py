@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kernelquarry.pipeline.schema.files import replace_file
+from kernelquarry.pipeline.schema.files import write_text
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.decontaminate.benchmark_index import SHIPPED, SUFFIX, read_index
 from kernelquarry.transforms.decontaminate.ladder import Ladder, render_hits
@@ -72,8 +72,7 @@ def _names_index(dataset: Path, commit: str) -> bool:
 
 def write_overlap(folder: Path, overlap: Overlap) -> None:
     """Write `overlap.json`, and warn if something overlaps."""
-    with replace_file(folder / "overlap.json") as stream:
-        stream.write((json.dumps(asdict(overlap), indent=1) + "\n").encode())
+    write_text(folder / "overlap.json", json.dumps(asdict(overlap), indent=1) + "\n")
     if overlap.overlapping or overlap.not_in_index or not overlap.built_with_index:
         _logger.warning(
             "%d training rows overlap %s, %d problems are in no index: see %s",

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from kernelquarry.pipeline.schema.files import replace_file
+from kernelquarry.pipeline.schema.files import write_text
 
 from .answers import Score
 from .evaluate import EvaluationRun
@@ -100,10 +100,8 @@ def summarise(
 
 def write_results(folder: Path, results: Sequence[Results]) -> None:
     """Write `results.json` and `results.md` in `folder`."""
-    with replace_file(folder / _NAME) as stream:
-        stream.write((json.dumps([asdict(each) for each in results], indent=1) + "\n").encode())
-    with replace_file(folder / "results.md") as stream:
-        stream.write(render(results).encode())
+    write_text(folder / _NAME, json.dumps([asdict(each) for each in results], indent=1) + "\n")
+    write_text(folder / "results.md", render(results))
 
 
 def read_results(folder: Path) -> list[Results]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernelquarry.pipeline.prompts import read_answer
-from kernelquarry.pipeline.schema.files import replace_file
+from kernelquarry.pipeline.schema.files import write_text
 
 from .evaluate import EvaluationRun
 from .problems import AnyProblem, Problem
@@ -35,5 +35,4 @@ def _code(text: str) -> list[str]:
 
 
 def write_example(folder: Path, problems: Sequence[AnyProblem], run: EvaluationRun) -> None:
-    with replace_file(folder / "example.md") as stream:
-        stream.write(example(problems, run).encode())
+    write_text(folder / "example.md", example(problems, run))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.files import replace_file
+from kernelquarry.pipeline.schema.files import write_text
 from kernelquarry.recipes.config import Recipe
 from kernelquarry.recipes.generate.adapters import is_adapter, save_adapter
 
@@ -39,8 +39,7 @@ def claim(folder: Path, stage: str, recipe: Recipe, dataset: str) -> Path:
             difference = _difference(recorded, current)
             raise UserError(f"{folder / stage} was begun with another {difference}: give another --out")
     else:
-        with replace_file(path) as stream:
-            stream.write(json.dumps(current, indent=1).encode())
+        write_text(path, json.dumps(current, indent=1))
     return folder / stage
 
 

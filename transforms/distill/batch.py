@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelquarry.pipeline.schema.errors import NotYet, UserError
-from kernelquarry.pipeline.schema.files import replace_file
+from kernelquarry.pipeline.schema.files import write_text
 
 from .cache import Cache, Reply
 from .client import ChatRequest
@@ -59,8 +59,8 @@ class BatchWriter:
         self._cache.close()
         self._folder.mkdir(parents=True, exist_ok=True)
         for teacher, lines in self._lines.items():
-            with replace_file(self._folder / f"{teacher}.jsonl") as stream:
-                stream.write("".join(f"{line}\n" for _, line in sorted(lines.items())).encode())
+            text = "".join(f"{line}\n" for _, line in sorted(lines.items()))
+            write_text(self._folder / f"{teacher}.jsonl", text)
 
 
 @dataclass(frozen=True, slots=True)
