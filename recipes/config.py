@@ -129,9 +129,8 @@ class RewardSection(_Section):
 
 
 class EvaluationSection(_Section):
-    suites: tuple[Literal["modules", "slices", "easy", "test", "embedded", "kernelbench"], ...] = (
-        "test",
-    )  # of `train`
+    # of `train`
+    suites: tuple[Literal["modules", "slices", "easy", "test", "embedded", "kernelbench"], ...] = ("test",)
     stages: tuple[Literal["base", "sft", "grpo"], ...] = ("base", "sft", "grpo")  # models that `train` evaluates
     kernelbench: str = ""  # a checkout of its repository, for `train`; "": the Hub
     samples: Positive = 10

@@ -173,9 +173,8 @@ def _read_subjects(root: Path) -> dict[str, Subject]:
                 if split and (stage is STAGES[-1] or stage not in STAGES):
                     subject.rows[id] = split
         for loss in _losses(root, stage):
-            owner = owners.get(loss.id) or owners.get(
-                loss.id.partition("/")[0]
-            )  # a model's candidate: `module/request`
+            module = loss.id.partition("/")[0]  # of a model's candidate: `module/request`
+            owner = owners.get(loss.id) or owners.get(module)
             (owner or subjects.setdefault(loss.id, Subject(loss.id))).losses.append(loss)
     for path in shards(root / "dataset", "rejected"):
         for place, id, _ in _identities(path, Rejection):

@@ -448,9 +448,8 @@ class Pair(Row):
     # among the pairs of one module that models added to: `fastest`, `shortest`, `purest`; `near_lowered` if the kernel
     # is nearly the compiler's
     marks: tuple[str, ...] = ()
-    cluster: str = (
-        ""  # id of the cluster of similar modules, which has one split: `docs/reference/stages/deduplicate.md`
-    )
+    # id of the cluster of similar modules, which has one split: `docs/reference/stages/deduplicate.md`
+    cluster: str = ""
     split: str = ""  # `train`, `validation` or `test`; follows from `cluster` alone
     schema_version: int = SCHEMA_VERSION  # version of the row's schema
 

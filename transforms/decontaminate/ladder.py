@@ -32,9 +32,8 @@ class Thresholds:
     """Settings of decontamination. Rungs that compare digests need none."""
 
     ngrams: NonNegativeFloat = 0.75  # share of the problem's sampled runs of 10 tokens that the row has
-    graph_least: NonNegativeInt = (
-        3  # operators of a problem that is found by its graph alone, or with one operator added
-    )
+    # operators of a problem that is found by its graph alone, or with one operator added
+    graph_least: NonNegativeInt = 3
     least_operators: NonNegativeInt = 1  # problems of fewer operators remove no row; 2 keeps copies of single operators
 
 

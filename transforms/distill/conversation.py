@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kernelquarry.pipeline.prompts import (
-    Message,
-    answer,
-    parse_answer,
-    prompt_id,
-    render_prompt,
-    repair_request,
-)
+from kernelquarry.pipeline.prompts import Message, answer, parse_answer, prompt_id, render_prompt, repair_request
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Distillation, Generator, Turn

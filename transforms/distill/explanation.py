@@ -15,9 +15,8 @@ LEAST = 40  # characters that a section needs
 _SECTION = re.compile(r"^#{1,6}[ \t]*(instruction|reasoning)\b[^\n]*\n(.*?)(?=^#{1,6}[ \t]|\Z)", re.M | re.S | re.I)
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_NAME = re.compile(
-    r"\b(?:tl|triton|torch|nn|F)(?:\.[A-Za-z_]\w*)+|\b[A-Za-z]\w*_\w+"
-)  # names that are code even without backticks
+# Names that are code even without backticks.
+_NAME = re.compile(r"\b(?:tl|triton|torch|nn|F)(?:\.[A-Za-z_]\w*)+|\b[A-Za-z]\w*_\w+")
 _SIZE = re.compile(r"\bblocks? (?:sizes? )?of (\d+)|\b(\d+) (?:warps|stages)\b", re.IGNORECASE)
 _ORDINARY = frozenset(  # names that an explanation may use although the code lacks them
     "True False None torch triton tl nn F float float16 float32 float64 bfloat16 int int32 int64 bool inf nan pytorch "

@@ -10,15 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from kernelquarry.pipeline.prompts import prompt_id
 from kernelquarry.pipeline.schema.errors import UserError
@@ -26,20 +18,12 @@ from kernelquarry.pipeline.schema.ids import canonical, sha256
 from kernelquarry.pipeline.schema.provenance import TermsClass
 from kernelquarry.pipeline.schema.read_toml import read_toml, validated
 
-PROMPTS = (
-    "system",
-    "teacher",
-    "write",
-    "refine",
-    "explain",
-    "repair",
-    "answer",
-)  # every prompt that requests are rendered from
+# Every prompt that requests are rendered from.
+PROMPTS = ("system", "teacher", "write", "refine", "explain", "repair", "answer")
 Route = Literal["write", "refine", "explain"]
 Date = Annotated[str, BeforeValidator(lambda value: value.isoformat() if isinstance(value, date) else value)]
-_RESERVED = frozenset(
-    ("model", "messages", "stream", "n", "max_tokens", "max_completion_tokens")
-)  # keys that `sampling` may not set
+# Keys that `sampling` may not set.
+_RESERVED = frozenset(("model", "messages", "stream", "n", "max_tokens", "max_completion_tokens"))
 
 
 class _Model(BaseModel):

@@ -14,15 +14,7 @@ from kernelquarry.pipeline.sandbox.jobs.probe import PROBE, ProbeRequest
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import (
-    ENTRY_POINT,
-    CallShape,
-    Module,
-    Probed,
-    StateSpec,
-    TensorSpec,
-    Workload,
-)
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, CallShape, Module, Probed, StateSpec, TensorSpec, Workload
 
 from .inference import for_inference
 from .positional import positional

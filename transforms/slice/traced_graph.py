@@ -23,9 +23,8 @@ _MOVES = frozenset(
 _SAME = frozenset("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity Sequential dropout".split())
 _CASTS = frozenset("to float type type_as detach clone".split())
 _MAKERS = frozenset("arange empty eye full linspace ones tensor zeros".split())
-_STATEFUL = frozenset(
-    "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell".split()
-)  # as `torch` calls them, with flat weights
+# As `torch` calls them, with flat weights.
+_STATEFUL = frozenset("lstm gru rnn_tanh rnn_relu lstm_cell gru_cell".split())
 _RANDOM = frozenset(
     "rand randn rand_like randn_like randint randperm multinomial bernoulli normal uniform empty".split()
 )

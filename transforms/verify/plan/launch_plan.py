@@ -13,9 +13,8 @@ from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill, View
 class Storage:
     """The memory of tensors."""
 
-    origin: (
-        str  # "input 0", "state proj.weight", "constant" for other tensors of the module; "" if forward allocates it
-    )
+    # "input 0", "state proj.weight", "constant" for other tensors of the module; "" if forward allocates it
+    origin: str
     size_bytes: int
     start: int = 0  # offset in elements that counts as 0
 

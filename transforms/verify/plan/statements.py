@@ -16,16 +16,7 @@ from . import attributes, names
 from .expressions import BINARY, Expressions
 from .launch_plan import Iteration, LoopRun
 from .recording import ERRORS, call_torch
-from .values import (
-    Context,
-    Descriptor,
-    Layer,
-    Native,
-    Raised,
-    Record,
-    Scope,
-    Unsupported,
-)
+from .values import Context, Descriptor, Layer, Native, Raised, Record, Scope, Unsupported
 
 
 class Return(Exception):
