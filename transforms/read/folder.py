@@ -13,10 +13,10 @@ from typing import NoReturn
 
 from kernelquarry.filters.licences import is_statement
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 
 from .corpus import Entry, LocalTree
-from .wheels import sha256_of
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})  # and names that start with a dot
 _REMOTE = re.compile(r"(?:[/:])([^/:]+/[^/:]+?)(?:\.git)?/?$")
@@ -100,7 +100,7 @@ def _digest_of(paths: Iterable[Path], root: Path) -> str:
 def _digest(path: Path) -> str:
     """Digest of a file. An unreadable file does not fail here: reading reports it later."""
     try:
-        return sha256_of(path)
+        return digest(path)
     except OSError as error:
         return f"unreadable: {error.strerror}"
 

@@ -10,13 +10,14 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored
 from kernelquarry.pipeline.schema.reasons import Reason
 
 from .corpus import CorpusFile
 from .download import NotOffered, download, download_urls
 from .sdist import SUFFIXES, Sdist
-from .wheels import Wheel, sha256_of
+from .wheels import Wheel
 
 _COMMENT = r"(?:\s+#.*)?"
 _PINNED = re.compile(rf"([A-Za-z0-9._-]+)==(\S+)\s+--hash=sha256:([0-9a-f]{{64}}){_COMMENT}")
@@ -77,7 +78,7 @@ def archive_version(path: PurePosixPath) -> str:
 def open_archive(path: Path) -> PinnedPackages:
     """Open a local wheel or source distribution as a corpus. Raises: UserError."""
     try:
-        sha256 = sha256_of(path)
+        sha256 = digest(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: give a file that can be read") from None
     package = path.name.partition("-")[0]
@@ -196,5 +197,5 @@ def _download(requirements: Sequence[Requirement], folder: Path) -> None:
 
 def _place(files: Sequence[Path], by_hash: dict[str, Requirement], folder: Path) -> None:
     for file in files:
-        if (requirement := by_hash.pop(sha256_of(file), None)) is not None:
+        if (requirement := by_hash.pop(digest(file), None)) is not None:
             file.replace(requirement.path(folder))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import digest
 
 from .corpus import Entry, Tree
 
@@ -29,12 +29,12 @@ class Archive(Tree):
     def check(self) -> None:
         """Compare the file with its pinned hash. Raises: UserError."""
         try:
-            digest = sha256_of(self.path)
+            found = digest(self.path)
         except OSError as error:
             raise UserError(f"{self.path}: {error.strerror}: run again to download it") from None
-        if digest != self.sha256:
+        if found != self.sha256:
             raise UserError(
-                f"{self.path}: is not the pinned file (sha256 {digest[:16]}, expected {self.sha256[:16]}): "
+                f"{self.path}: is not the pinned file (sha256 {found[:16]}, expected {self.sha256[:16]}): "
                 "delete it and run again"
             )
 
@@ -62,8 +62,3 @@ def _read(archive: zipfile.ZipFile, path: str) -> bytes:
         return archive.read(path)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise OSError(f"damaged or encrypted: {error}") from error
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -29,12 +29,12 @@ from kernelquarry.pipeline.runtime.apply import ApplyStage, ExecutionMode, Work
 from kernelquarry.pipeline.runtime.store import Store
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
+from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Pair
 from kernelquarry.transforms.read import download as downloading
-from kernelquarry.transforms.read.wheels import sha256_of
 from tests.factories import make_fingerprint, make_module, make_pair
 from tests.pipeline.command import Built, Ended, dataset_bytes, run
 from tests.pipeline.fragile import fragile
@@ -306,7 +306,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
 def pinned(tmp_path: Path) -> tuple[Path, bytes]:
     """A corpus of one wheel, and the wheel."""
     wheel = make_wheel(tmp_path, {"pkg/a.py": "x = 1\n"})
-    (tmp_path / "mine.txt").write_text(f"tiny-pkg==1.0 --hash=sha256:{sha256_of(wheel)}\n")
+    (tmp_path / "mine.txt").write_text(f"tiny-pkg==1.0 --hash=sha256:{digest(wheel)}\n")
     return tmp_path / "mine.txt", wheel.read_bytes()
 
 

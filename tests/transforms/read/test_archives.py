@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import SourceFile
 from kernelquarry.transforms.read import open_corpus, read_shard, sdist
-from kernelquarry.transforms.read.wheels import sha256_of
 from tests.transforms.read.wheel import MIT, make_wheel
 
 FILES = {
@@ -72,7 +72,7 @@ def test_a_zip_and_a_wheel_are_archives_too(tmp_path: Path) -> None:
 def test_a_pinned_url_is_downloaded_once(tmp_path: Path) -> None:
     path = make_sdist(tmp_path)
     pins = tmp_path / "pins.txt"
-    pins.write_text(f"tiny @ {path.as_uri()} --hash=sha256:{sha256_of(path)}\n")
+    pins.write_text(f"tiny @ {path.as_uri()} --hash=sha256:{digest(path)}\n")
     assert "tiny/net.py" in read(pins, tmp_path / "cache")
     path.unlink()
     assert "tiny/net.py" in read(pins, tmp_path / "cache")

@@ -10,13 +10,13 @@ import pip
 import pytest
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.read import EMBEDDED, open_corpus, read_shard
 from kernelquarry.transforms.read import download as downloading
 from kernelquarry.transforms.read.folder import Folder, open_folder
 from kernelquarry.transforms.read.pinned import PinnedPackages, StreamedPackages, parse_requirements
-from kernelquarry.transforms.read.wheels import sha256_of
 from tests.transforms.read.wheel import MIT, make_wheel
 
 
@@ -33,7 +33,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pinned(wheel: Path, cache: Path, sha256: str = "") -> PinnedPackages:
-    text = f"# ours\ntiny-pkg==1.0 --hash=sha256:{sha256 or sha256_of(wheel)}\n"
+    text = f"# ours\ntiny-pkg==1.0 --hash=sha256:{sha256 or digest(wheel)}\n"
     return PinnedPackages("ours", parse_requirements(text, "ours"), cache)
 
 
@@ -87,8 +87,8 @@ def test_a_vanished_or_damaged_package_is_dropped_and_the_others_are_read(tmp_pa
     wheels = {name: make_wheel(index, {f"{name}/a.py": "x = 1\n"}, name) for name in ("ours", "other")}
     damaged = index / "damaged-1.0-py3-none-any.whl"
     damaged.write_bytes(wheels["ours"].read_bytes()[:-30])
-    pins = {f"{name}==1.0": sha256_of(path) for name, path in wheels.items()}
-    pins |= {"damaged==1.0": sha256_of(damaged), "gone==2.0": "0" * 64, "other==1.0": "1" * 64}
+    pins = {f"{name}==1.0": digest(path) for name, path in wheels.items()}
+    pins |= {"damaged==1.0": digest(damaged), "gone==2.0": "0" * 64, "other==1.0": "1" * 64}
     (batch,) = streamed(pins, tmp_path / "cache").shards()
     outcomes = list(read_shard(batch))
     assert [outcome.record.source.package for outcome in outcomes if isinstance(outcome, Kept)] == ["ours"]

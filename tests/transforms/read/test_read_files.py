@@ -8,18 +8,19 @@ from pathlib import Path
 import pytest
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import SourceFile
 from kernelquarry.transforms.read import read_shard
 from kernelquarry.transforms.read.read_files import MAX_BYTES
-from kernelquarry.transforms.read.wheels import Wheel, sha256_of
+from kernelquarry.transforms.read.wheels import Wheel
 from tests.transforms.read.wheel import make_wheel
 
 
 def read(path: Path) -> dict[str, Outcome[SourceFile]]:
-    outcomes = list(read_shard(Wheel("corpus", "tiny-pkg", "1.0", path, sha256_of(path))))
+    outcomes = list(read_shard(Wheel("corpus", "tiny-pkg", "1.0", path, digest(path))))
     named = {o.record.source.path if isinstance(o, Kept) else o.id.partition("/")[2]: o for o in outcomes}
     assert len(named) == len(outcomes)
     return named
@@ -94,7 +95,7 @@ def test_a_repeated_path_is_read_once(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         archive.writestr("a.py", "x = 2\n")
-    outcomes = list(read_shard(Wheel("corpus", "tiny-pkg", "1.0", path, sha256_of(path))))
+    outcomes = list(read_shard(Wheel("corpus", "tiny-pkg", "1.0", path, digest(path))))
     assert [type(outcome) for outcome in outcomes] == [Kept, Dropped]
 
 
@@ -133,7 +134,7 @@ def test_an_unreadable_licence_text_permits_nothing(tmp_path: Path) -> None:
 
 def test_a_wheel_that_changed_is_refused(tmp_path: Path) -> None:
     path = make_wheel(tmp_path, {"a.py": "x = 1\n"})
-    tree = Wheel("corpus", "tiny-pkg", "1.0", path, sha256_of(path))
+    tree = Wheel("corpus", "tiny-pkg", "1.0", path, digest(path))
     path.write_bytes(path.read_bytes() + b"more")
     with pytest.raises(UserError, match=r"not the pinned file .* delete it and run again"):
         list(read_shard(tree))
@@ -143,10 +144,10 @@ def test_a_pinned_file_that_is_not_a_wheel(tmp_path: Path) -> None:
     path = tmp_path / "no.whl"
     path.write_bytes(b"no archive")
     with pytest.raises(UserError, match="not a wheel"):
-        list(read_shard(Wheel("corpus", "no", "1.0", path, sha256_of(path))))
+        list(read_shard(Wheel("corpus", "no", "1.0", path, digest(path))))
 
 
 def test_trees_can_be_pickled(tmp_path: Path) -> None:
     path = make_wheel(tmp_path, {"a.py": "x = 1\n"})
-    tree = Wheel("corpus", "tiny-pkg", "1.0", path, sha256_of(path))
+    tree = Wheel("corpus", "tiny-pkg", "1.0", path, digest(path))
     assert len(list(read_shard(pickle.loads(pickle.dumps(tree))))) == 1  # noqa: S301
