@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Group
@@ -17,7 +18,7 @@ from kernelquarry.pipeline.runtime.events import advance
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.jsonl_append import add_line
-from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome, printable
+from kernelquarry.pipeline.schema.outcome import Errored, Kept, printable
 from kernelquarry.pipeline.schema.records import Pair, Verdict
 from kernelquarry.transforms.verify.replay_row import Replayed, replay_pair
 
@@ -82,7 +83,8 @@ def reverify(
 
 def _verified(pairs: list[Pair], settings: SandboxSettings) -> Iterator[ReverifiedRow]:
     with Sandbox(settings) as sandbox, ThreadPoolExecutor(settings.workers) as threads:
-        for outcome in threads.map(lambda pair: run_guarded(_replay, pair, sandbox), pairs):
+        replay = partial(run_guarded, lambda pair: Kept(ReverifiedRow.of(replay_pair(pair, sandbox))))
+        for outcome in threads.map(replay, pairs):
             if isinstance(outcome, Kept) and not outcome.record.held:
                 row = outcome.record
                 advance(NAME, row.id, Errored(row.id, "NotVerified", "; ".join(row.differences)))
@@ -90,10 +92,6 @@ def _verified(pairs: list[Pair], settings: SandboxSettings) -> Iterator[Reverifi
                 advance(NAME, outcome.id, outcome)
             if isinstance(outcome, Kept):
                 yield outcome.record
-
-
-def _replay(pair: Pair, sandbox: Sandbox) -> Outcome[ReverifiedRow]:
-    return Kept(ReverifiedRow.of(replay_pair(pair, sandbox)))
 
 
 def _read(results: Path) -> list[ReverifiedRow]:

@@ -89,16 +89,12 @@ class SandboxPool(Closing):
         """
         worker = self._free.get()
         try:
-            return run_guarded(_run, record, worker, work)
+            return run_guarded(lambda record: worker.run(work, record), record)
         finally:
             self._free.put(worker)
 
     def close(self) -> None:
         self._stack.close()
-
-
-def _run(record: Record, worker: SandboxWorker, work: Callable[..., Outcome[Any]]) -> Outcome[Any]:
-    return worker.run(work, record)
 
 
 def _close(worker: SandboxWorker) -> None:

@@ -144,7 +144,7 @@ def call_torch(path: str, function: Callable[..., Any], args: Sequence[Any], kwa
     if name in _PARTS and given:
         _refuse_many_parts(name, given[0], args, kwargs)
     if method and name in ("to", "cuda", "cpu") and len(args) == 1 and not kwargs.keys() - {"non_blocking", "copy"}:
-        function, kwargs = _itself, {}
+        function, kwargs = (lambda tensor: tensor), {}
     try:
         result = function(*args, **kwargs)
     except Unsupported:
@@ -170,10 +170,6 @@ def _refuse_many_parts(name: str, tensor: Tensor, args: Sequence[Any], kwargs: M
         parts = min(number, longest)
     if parts > _MOST_PARTS:
         raise Unsupported(f"{name} of a tensor into over {_MOST_PARTS} parts")
-
-
-def _itself(tensor: Tensor) -> Tensor:
-    return tensor
 
 
 def _without_device(method: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any], Any]:
