@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -19,9 +19,9 @@ from kernelquarry.transforms.decontaminate import read_index
 from kernelquarry.transforms.decontaminate.benchmark_index import SHIPPED, SUFFIX
 from kernelquarry.transforms.read.compositions import PACKAGE as COMPOSED
 from kernelquarry.transforms.similarity.form import THRESHOLD
+from kernelquarry.transforms.similarity.nearest_text import nearest
 
 from .kernelbook import compare_with_kernelbook
-from .nearness import nearest_problems
 from .report import breakable
 
 TEMPLATE = Path(__file__).parent / "templates" / "statistics.html.j2"
@@ -44,6 +44,15 @@ class Histogram:
     number: int  # of values
 
 
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The problem that a row is nearest to."""
+
+    pair: Pair
+    problem: KernelbenchProblem
+    similarity: float  # share of runs of tokens that both modules have, see `transforms/similarity`; names count
+
+
 def render_statistics(
     name: str, pairs: Sequence[Pair], removed: Sequence[Contamination], problems: Sequence[KernelbenchProblem] = ()
 ) -> str:
@@ -54,9 +63,7 @@ def render_statistics(
         removed: modules that overlap a benchmark.
         problems: of KernelBench, to compare each row with; empty: rows are not compared.
     """
-    nearest = sorted(
-        nearest_problems(pairs, problems) if problems else (), key=lambda one: (-one.similarity, one.pair.id)
-    )
+    near = sorted(nearest_problems(pairs, problems) if problems else (), key=lambda one: (-one.similarity, one.pair.id))
     return render(
         TEMPLATE,
         name=name,
@@ -71,11 +78,18 @@ def render_statistics(
         kinds=tally(map(_kind, pairs)),
         removed=len(removed),
         removing=tally(problem.partition("/")[0] for row in removed for problem in row.problems),
-        nearness=make_histogram("", [one.similarity for one in nearest], _SIMILARITIES),
-        nearest=nearest[:NEAREST_SHOWN],
+        nearness=make_histogram("", [one.similarity for one in near], _SIMILARITIES),
+        nearest=near[:NEAREST_SHOWN],
         threshold=THRESHOLD,
         breakable=breakable,
     )
+
+
+def nearest_problems(pairs: Sequence[Pair], problems: Sequence[KernelbenchProblem]) -> Iterator[Nearest]:
+    """For each row the problem with the largest similarity, the first of equal ones."""
+    found = nearest((pair.python_code for pair in pairs), [problem.code for problem in problems])
+    for pair, (place, similarity) in zip(pairs, found, strict=True):
+        yield Nearest(pair, problems[place], similarity)
 
 
 def make_histogram(title: str, values: Sequence[float], edges: Sequence[float]) -> Histogram:

@@ -29,7 +29,7 @@ class Nearest:
 
 def nearest_rows(answers: Sequence[Answer], scores: Sequence[Score], trained: Iterable[Pair]) -> list[Nearest]:
     """The nearest row of `trained` for each right answer; none if nothing was trained on."""
-    from kernelquarry.transforms.similarity.nearest import nearest
+    from kernelquarry.transforms.similarity.nearest_text import nearest
 
     is_right = {(score.problem, score.sample) for score in scores if not score.why}
     right = [answer for answer in answers if (answer.problem, answer.sample) in is_right]

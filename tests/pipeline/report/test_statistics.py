@@ -11,11 +11,11 @@ from factories import MODULE_CODE, make_pair, make_pairs
 
 from kernelquarry.pipeline.check.kernelbench import KernelbenchProblem
 from kernelquarry.pipeline.report.kernelbook import compare_with_kernelbook
-from kernelquarry.pipeline.report.nearness import nearest_problems
 from kernelquarry.pipeline.report.statistics import (
     difficulty_histograms,
     level_histograms,
     make_histogram,
+    nearest_problems,
     render_statistics,
     size_histograms,
 )
