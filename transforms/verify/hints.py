@@ -8,10 +8,6 @@ import re
 from kernelquarry.filters.language.parsed_source import parsed
 from kernelquarry.pipeline.sandbox.inputs import KINDS_OF_VALUES
 
-_OF_CONSTRUCTS = {"tl.dot": "tl.dot rounds float32 to TF32: write input_precision='ieee'"}
-_OF_DISTRIBUTIONS = dict.fromkeys(
-    ("shifted", "shifted_strided"), "the inputs have a mean of 32: a variance as E[x^2] - E[x]^2 cancels"
-)
 _FINITE_MASK = re.compile(r"-\d+(?:\.\d*)?e\+?\d+|-\d{5,}\.\d*")  # a number that masks usually are
 _PRECISION = 3  # place of `input_precision` among the arguments of `tl.dot`
 
@@ -23,10 +19,12 @@ def hint(code: str, distribution: str, is_half: bool) -> str:
         is_half: the row has a half dtype, whose products do not need the precision of float32.
     """
     if not is_half and _rounds_to_tf32(code):
-        return _OF_CONSTRUCTS["tl.dot"]
+        return "tl.dot rounds float32 to TF32: write input_precision='ieee'"
     if distribution in KINDS_OF_VALUES and (finite := _FINITE_MASK.search(code)):
         return f"{finite[0]} in place of -inf: some values are below it: write float('-inf')"
-    return _OF_DISTRIBUTIONS.get(distribution, "")
+    if distribution in ("shifted", "shifted_strided"):
+        return "the inputs have a mean of 32: a variance as E[x^2] - E[x]^2 cancels"
+    return ""
 
 
 def _rounds_to_tf32(code: str) -> bool:
