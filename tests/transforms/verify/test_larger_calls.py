@@ -169,6 +169,17 @@ def test_iterations_of_a_loop_go_known_ways(other: str) -> None:
         check(LAYERS.replace("if row:", f"if row == 97: {other}\n        if row:"))
 
 
+@pytest.mark.parametrize("then", ["x = x.clone()", "\n    for y in (x, out): y.clone()", "x = x.t().contiguous()"])
+def test_copies_in_new_memory_are_no_other_path(then: str) -> None:
+    check(f"if is_large: {then}\n{LAUNCH}")
+
+
+@pytest.mark.parametrize("then", ["out.copy_(x)", "x = x.half()"])
+def test_other_copies_are_another_path(then: str) -> None:
+    with pytest.raises(Rejected, match="copy"):
+        check(f"if is_large: {then}\n{LAUNCH}")
+
+
 @pytest.mark.parametrize(
     ("then", "divergence"),
     [

@@ -49,6 +49,11 @@ class Operator:
     outputs: tuple[View, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Clone(Copy):
+    """A copy in new memory, such as `contiguous` makes unless the layout already fits."""
+
+
 Step = Launch | Fill | Copy | Operator
 
 

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.sandbox.guest.lib.dispatch_mode import DispatchMode
 from kernelquarry.pipeline.sandbox.guest.lib.pytree import tensors_of
 from kernelquarry.pipeline.sandbox.operator_kinds import COPY, FREE, INITIALISE
 
-from .launch_plan import Operator, Step, Storage
+from .launch_plan import Clone, Operator, Step, Storage
 from .values import Device, Raised, Unsupported
 
 _MARK = "_is_on_host"
@@ -84,7 +84,8 @@ class Recording(DispatchMode):
         elif operator == "copy_":
             self.steps.append(Copy(self.view(args[0]), self.view(args[1].expand(args[0].shape))))
         elif operator in COPY | {"_to_copy"}:
-            self.steps.append(Copy(self.view(result), self.view(args[0])))
+            kind = Clone if result.dtype == args[0].dtype else Copy
+            self.steps.append(kind(self.view(result), self.view(args[0])))
         return result
 
     def _fill(self, operator: str, result: Tensor, args: Sequence[Any]) -> None:
