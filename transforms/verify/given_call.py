@@ -205,20 +205,28 @@ def _state(planner: Planner) -> int:
 
 def _sets_options(code: str, untried: Sequence[Side], planner: Planner, own: PlannedCall) -> bool:
     """True if the file's own call would launch the same on the tried sides, but for options such as `num_warps`."""
-    changed = _with_sides(code, [(node, not side) for node, side in untried], _choose)
+    changed = _with_sides(code, [(node, not side) for node, side in untried], _choose, _set_quotient)
     return bool(changed) and _launches_same(changed, planner, own) is True
 
 
-def _with_sides(code: str, sides: Sequence[Side], force: Callable[[Edits, ast.Call, bool], None]) -> str:
+def _with_sides(
+    code: str,
+    sides: Sequence[Side],
+    force: Callable[[Edits, ast.Call, bool], None],
+    force_quotient: Callable[[Edits, ast.BinOp, bool], None] | None = None,
+) -> str:
     """The text in which these conditions have these values, and nothing else differs; "" if one cannot be forced.
 
     Args:
         force: edits a `min` or `max` of two numbers, of which the first is to be chosen if the flag is true.
+        force_quotient: edits a quotient that is rounded down, which is to be above 0 if the flag is true.
     """
     edits = Edits(code)
     for node, side in sides:
         if isinstance(node, ast.Call) and _choice(node) and len(node.args) == 2:
             force(edits, node, side)
+        elif isinstance(node, ast.BinOp) and force_quotient is not None:
+            force_quotient(edits, node, side)
         elif isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.Name | ast.Attribute):
             edits.wrap(node, "((", ") is not None)" if side else ") is None)")
         else:
@@ -227,7 +235,12 @@ def _with_sides(code: str, sides: Sequence[Side], force: Callable[[Edits, ast.Ca
 
 
 def _choose(edits: Edits, node: ast.Call, first: bool) -> None:
-    edits.replace([node], f"({ast.unparse(node.args[0 if first else 1])})")
+    edits.wrap(node, "", f"[{0 if first else 1}]")
+    edits.replace([node.func], "")
+
+
+def _set_quotient(edits: Edits, node: ast.BinOp, is_positive: bool) -> None:
+    edits.wrap(node, *(("max(1, ", ")") if is_positive else ("(0 * (", "))")))
 
 
 def _shift(edits: Edits, node: ast.Call, _first: bool = True) -> None:

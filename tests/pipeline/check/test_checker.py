@@ -287,6 +287,7 @@ _STRIDED = KERNEL.replace(
 HELD = {
     "a capped grid whose programs loop": _STRIDED,
     "more warps": KERNEL.replace("BLOCK=128)", "BLOCK=128, num_warps=8 if n >= 1 << 22 else 4)"),
+    "warps by a quotient": KERNEL.replace("BLOCK=128)", "BLOCK=128, num_warps=min(max(n // (1 << 21), 1), 8))"),
     "a way that no forced condition goes": KERNEL.replace(
         "BLOCK=128)", "BLOCK=128 * 2 ** min(1, max(x.shape[0], 9000) // 9001))"
     ),
