@@ -33,6 +33,7 @@ FACTOR = 8.0
 ROUNDINGS = 4.0  # bfloat16 rounds eight times as coarsely as float16
 _BULK = 0.9  # share of the elements that must be within their own bound
 _BULK_LEAST = 64  # elements: in smaller tensors that share is not meaningful
+_CANCELS = 2.0**-48  # of the usual scale: float64 values that are as small are what rounding left
 _TINY = 1e-30  # replaces a tolerance of 0, which would divide by 0
 
 
@@ -123,6 +124,7 @@ class ErrorBounds:
         tied: Observation | None = None,
         any_integer: bool = False,
         any_special: bool = False,
+        usual: ErrorBounds | None = None,
     ) -> None:
         """Measure the tolerances.
 
@@ -134,15 +136,22 @@ class ErrorBounds:
             tied: a run that breaks ties differently. Integers that differ in it may have any value.
             any_integer: all integers may have any value.
             any_special: elements that are infinite or NaN in the oracle may have any value.
+            usual: bounds of a trial of the usual scale, which counts where this one's values cancel out: where no digit
+                of an honest run is right, or the oracle's own roundoff is as large.
         """
         first = rounded or honest[0]
         every = [*honest, *([tied] if tied else [])]
         runs = zip(*(map(_real, run.values) for run in every), strict=True)
-        self._bounds = [
-            _Floating(exact, each, terms, own if rounded else None, any_special)
+        scales = [each.scale for each in usual._bounds] if usual else []
+        if len(scales) != len(first.values):
+            scales = [0.0] * len(first.values)
+        self._bounds: list[_Floating | _Discrete] = [
+            _Floating(exact, each, terms, own if rounded else None, any_special, scale)
             if own.is_floating_point()
             else _Discrete(exact, [own, *each], _any_value(own, each[-1] if tied else own, any_integer))
-            for exact, own, each in zip(map(_real, oracle.values), map(_real, first.values), runs, strict=True)
+            for exact, own, each, scale in zip(
+                map(_real, oracle.values), map(_real, first.values), runs, scales, strict=True
+            )
         ]
 
     @property
@@ -196,6 +205,7 @@ class _Discrete:
     """Bounds of an integer or boolean tensor: the oracle's value or an honest run's, or any value where `free`."""
 
     finite = decided = 1.0
+    scale = 0.0
 
     def __init__(self, exact: Tensor, honest: Sequence[Tensor], free: Tensor) -> None:
         self._accepted = [exact.to(honest[0].dtype), *honest]
@@ -215,7 +225,13 @@ class _Floating:
     """Bounds of one floating-point tensor of the reference."""
 
     def __init__(
-        self, exact: Tensor, honest: Sequence[Tensor], terms: int, rounded: Tensor | None, any_special: bool
+        self,
+        exact: Tensor,
+        honest: Sequence[Tensor],
+        terms: int,
+        rounded: Tensor | None,
+        any_special: bool,
+        scale: float,
     ) -> None:
         runs = torch.stack([run.double() for run in honest])
         self._eager = runs[0] if rounded is None else rounded.double()
@@ -233,9 +249,14 @@ class _Floating:
         self._floor = roundoff * math.sqrt(max(1, terms))
         squares = self._exact.square()
         rms = [self._rms(squares, axis) for axis in self._axes()]
-        self._least = max(roundoff * float(rms[0]), _TINY)  # one roundoff at the tensor's scale
+        self.scale = float(rms[0])
+        if self.scale <= max(_CANCELS * scale, 2 * float(self._spread.max()) if self._compared else 0.0):
+            self.scale = max(self.scale, scale)
+        self._least = max(roundoff * self.scale, _TINY)  # one roundoff at the tensor's scale
         compared = self._exact if self._stable.all() else self._exact[self._stable]
         self._typical = float(compared.abs().median()) if self._compared else 0.0
+        if self.scale > float(rms[0]):
+            self._typical = self.scale
         own = torch.maximum(self._spread, self._floor * self._exact.abs())
         self._own_bound = FACTOR * torch.clamp(own, min=roundoff * self._typical)
         self._rounding = self._rounding_of(rounded)

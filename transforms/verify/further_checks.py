@@ -119,7 +119,9 @@ def _run(
     for index, call in enumerate(calls):
         if call.one_tensor:
             tensors |= _one_tensor(call.workload, index, tensors)
-    reference = Reference(further, trials, tensors, sandbox, settings, _REFERENCE_S)
+    # The first call is that of the first trial, but among alternatives.
+    usual = dict.fromkeys(range(1, len(calls)), 0) if calls[0].workload == task.workloads[0] else {}
+    reference = Reference(further, trials, tensors, sandbox, settings, _REFERENCE_S, usual)
     known = {call.workload for index, call in enumerate(calls) if reference.decides(index)}
     chosen = [
         index

@@ -31,7 +31,11 @@ from .hints import hint
 from .task import PlannedTrial, Task, VerifySettings, exact_values, nudges, terms, trial_calls
 
 _TIES = ("sparse", ECHOED, *KINDS_OF_VALUES, NAMED)  # distributions with equal values
-_NEAR_TIES = ("scaled", "faint")  # distributions on which computed values, of a softmax for example, can be equal
+_NEAR_TIES = (
+    "scaled",
+    "faint",
+    "small",
+)  # distributions on which computed values, of a softmax for example, can be equal
 # Operators for which PyTorch specifies the index of the first of equal values, or the side of a boundary.
 _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")
 # Operators whose order of equal values is unspecified.
@@ -74,6 +78,7 @@ class Reference:
         sandbox: Sandbox,
         settings: VerifySettings,
         limit_s: float = 0.0,
+        usual: Mapping[int, int] | None = None,
     ) -> None:
         """Run the reference in a guest.
 
@@ -81,9 +86,11 @@ class Reference:
             limit_s: the trials are calls of their own: each starts from the constructor's state, may need so much CPU
                 time, and decides nothing if the reference refuses it; a kernel may sum in order, see `nudges`. 0: the
                 trials are those of a verdict.
+            usual: an earlier trial for each trial whose outputs may cancel out; its outputs have the usual scale.
 
         Raises: InputRejected, Rejected.
         """
+        self._usual = usual or {}
         self.task, self.trials, self.tensors, self._apart = task, trials, tensors, bool(limit_s)
         self.sandbox, self.settings = sandbox, settings
         calls = task.calls  # a property that computes the calls
@@ -113,8 +120,9 @@ class Reference:
             self._bounds, self._state_bounds = dict[int, ErrorBounds](), dict[int, ErrorBounds]()
             for index, (workload, run) in enumerate(zip(workloads, runs, strict=True)):
                 if run:
-                    self._bounds[index] = self._error_bounds(index, workload, run)
-                    self._state_bounds[index] = self._error_bounds(index, workload, self._drawn_states(run))
+                    states = self._drawn_states(run)
+                    self._bounds[index] = self._error_bounds(index, workload, run, self._bounds)
+                    self._state_bounds[index] = self._error_bounds(index, workload, states, self._state_bounds)
         except (MalformedReply, KeyError, TypeError, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
         self._decided = [
@@ -184,7 +192,10 @@ class Reference:
         """True if the reference ran on a trial and honest runs agree on it."""
         return index in self._decided
 
-    def _error_bounds(self, index: int, workload: Workload, run: dict[str, Observation]) -> ErrorBounds:
+    def _error_bounds(
+        self, index: int, workload: Workload, run: dict[str, Observation], bounds: Mapping[int, ErrorBounds]
+    ) -> ErrorBounds:
+        """The tolerances of a trial. Args: bounds: those of the trials before it."""
         eager, oracle = run["eager"], run["oracle"]
         shapes = [tuple(value.shape) for value in eager.values]
         if shapes != [tuple(value.shape) for value in oracle.values]:
@@ -194,7 +205,8 @@ class Reference:
         tied, free = run.get("tied"), self._any_integer(index)
         honest, rounded = (nudged, eager) if self.task.is_half else ([eager, *nudged], None)
         masked = self.trials[index].distribution in MASKS
-        return ErrorBounds(oracle, honest, summed, rounded, tied, free, any_special=masked)
+        usual = bounds.get(self._usual.get(index, -1))
+        return ErrorBounds(oracle, honest, summed, rounded, tied, free, masked, usual)
 
     def check_impostors(self) -> tuple[str, ...]:
         """Names of the trivial answers that were tried. Raises: Rejected: one of them passes."""

@@ -181,6 +181,23 @@ def test_lost_precision_does_not_hide_behind_many_nans() -> None:
     assert not found.passes and "nine" in found.where
 
 
+@pytest.mark.parametrize(("left", "passes"), [(2.0**-60, True), (2.0**-20, False)])
+def test_values_that_cancel_out_have_the_usual_scale(left: float, passes: bool) -> None:
+    exact = left * randn(6, 5)
+    usual, honest = bounds_of(randn(6, 5)), [observed(exact.float())] * 3
+    bounds = ErrorBounds(observed(exact), honest, 1, usual=usual)
+    assert bounds.measure([exact + 2.0**-26]).passes is passes
+    assert not bounds.measure([exact + 2.0**-15]).passes
+    assert not ErrorBounds(observed(exact), honest, 1).measure([exact + 2.0**-26]).passes
+
+
+def test_values_of_which_no_digit_is_right_have_the_usual_scale() -> None:
+    exact = 2.0**-30 * randn(6, 5)
+    honest = [observed(torch.zeros(6, 5))] * 3
+    assert ErrorBounds(observed(exact), honest, 1, usual=bounds_of(randn(6, 5))).measure([exact + 2.0**-24]).passes
+    assert not ErrorBounds(observed(exact), honest, 1).measure([exact + 2.0**-24]).passes
+
+
 def test_integers_are_right_or_wrong() -> None:
     exact = torch.arange(12).reshape(3, 4)
     bounds = ErrorBounds(observed(exact), [observed(exact)] * 3, 1)
