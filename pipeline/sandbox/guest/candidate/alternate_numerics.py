@@ -118,6 +118,36 @@ def _softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
     return _log2_softmax(x, dim, half_to_float).exp2()
 
 
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> Any:
+    """The result in base two, divided by the sum of the row's exponentials at last, and the logarithm of that sum."""
+    is_plain = not dropout_p and query.dtype == torch.float32 and query.shape[:-2] == key.shape[:-2]
+    if not (is_plain and query.numel() and query.shape[-1] == value.shape[-1]):
+        return NotImplemented
+    to_base = math.log2(math.e)
+    scores = (query @ key.mT) * ((query.shape[-1] ** -0.5 if scale is None else scale) * to_base)
+    if is_causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    if attn_mask is not None:
+        is_kept = attn_mask.dtype == torch.bool
+        scores = torch.where(attn_mask, scores, -torch.inf) if is_kept else scores + attn_mask * to_base
+    largest = scores.amax(-1, keepdim=True)
+    if not torch.isfinite(largest).all():
+        return NotImplemented
+    weights = (scores - largest).exp2()
+    total = weights.sum(-1, keepdim=True)
+    result = (weights @ value) / total
+    return torch.empty_like(query).copy_(result), (largest + total.log2()).squeeze(-1) / to_base
+
+
 def _of_floats(formula: Callable[..., Any]) -> Callable[..., Any]:
     def by_formula(x: Tensor, *args: Any, **kwargs: Any) -> Any:
         return formula(x, *args, **kwargs) if x.is_floating_point() else NotImplemented
@@ -153,6 +183,7 @@ _TEXTBOOK: dict[Any, Callable[..., Any]] = {
     aten.softplus.default: _of_floats(_softplus),
     aten._log_softmax.default: _of_rows(_log_softmax),
     aten._softmax.default: _of_rows(_softmax),
+    aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
     aten.mish.default: _of_floats(lambda x: x * _tanh(_softplus(x))),
     aten.log_sigmoid_forward.default: _of_floats(_log_sigmoid),
 }
