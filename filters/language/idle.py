@@ -18,8 +18,10 @@ _HARMLESS = _INSTALLED | frozenset(
     "abc argparse ast builtins collections contextlib copy csv dataclasses datetime enum functools gc glob hashlib "
     "importlib inspect io itertools json logging math multiprocessing numbers operator os os.path pathlib pickle "
     "platform pprint random re shutil signal statistics string struct subprocess sys tempfile textwrap threading time "
-    "timeit traceback types typing unittest uuid warnings".split()
+    "timeit traceback types typing unittest uuid warnings triton.runtime triton.testing".split()
 )
+# Functions that compile other sources, of a module that torch does not import itself.
+_OF_EXTENSIONS = frozenset(f"torch.utils.cpp_extension.{name}" for name in ("load", "load_inline"))
 _OTHER_DECORATORS = frozenset(
     "abc.abstractmethod contextlib.contextmanager functools.cache functools.lru_cache pytest.mark.parametrize "
     "triton.testing.perf_report".split()
@@ -168,7 +170,7 @@ class Statements:
         name = root(node)
         if name not in self._once or name not in self._source.imported:
             return False
-        return isinstance(node, ast.Name) or _exists(self._source.path(node))
+        return isinstance(node, ast.Name) or exists(self._source.path(node))
 
     def _bound_before(self, where: ast.AST) -> set[str]:
         line = getattr(where, "lineno", 0)
@@ -200,11 +202,12 @@ def _is_harmless(module: str) -> bool:
 
 def _has(module: str, name: str) -> bool:
     """True if importing the name from the module does nothing, and does not raise."""
-    return _is_harmless(module) and name != "*" and _exists(f"{module}.{name}")
+    path = f"{module}.{name}"
+    return path in _OF_EXTENSIONS or (_is_harmless(module) and name != "*" and exists(path))
 
 
 @functools.cache
-def _exists(path: str) -> bool:
+def exists(path: str) -> bool:
     """True if an attribute of a module exists, or if the module may be missing here. It imports no submodule."""
     head, *names = path.split(".")
     if head in _INSTALLED:

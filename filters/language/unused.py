@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
+from .equivalent import in_language
 from .idle import Statements, bound
 from .parsed_source import Source, parsed
 
@@ -27,11 +28,14 @@ def without_unused(code: str, arguments: str = "", entry: str = CANDIDATE_ENTRY_
     """Leave out what the definition `entry` does not use, if it does nothing when the file is imported.
 
     These are programs (`if __name__ == "__main__"`), definitions that do nothing on import (`idle`), and
-    imports of listed modules. A text that does not parse, or does not define `entry`, stays as it is.
+    imports of listed modules. Other statements are rewritten (`equivalent`). A text that does not parse, or does not
+    define `entry`, stays as it is.
 
     Args:
         arguments: source of the constructor's arguments, which may name functions of the file.
     """
+    rewritten = in_language(code)
+    code = rewritten.code
     try:
         source = parsed(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -50,7 +54,7 @@ def without_unused(code: str, arguments: str = "", entry: str = CANDIDATE_ENTRY_
     for node in removed:
         lines[_first_line(node) - 1 : node.end_lineno] = ["\n"] * len(_lines(node))
     defined = [node for node in removed if not isinstance(node, ast.Import | ast.ImportFrom)]
-    return Used("".join(lines), tuple(name for node in defined for name in sorted(bound(node))))
+    return Used("".join(lines), (*rewritten.removed, *(name for node in defined for name in sorted(bound(node)))))
 
 
 def close_gaps(code: str) -> str:
