@@ -44,8 +44,8 @@ _RULES = """## Rules on the host code
 - Only a constructor sets attributes, and only of `self`. Nothing is kept from one call of `forward` to the next.
 - A function changes only lists, dicts and tensors that it created itself. `a += b`, `a *= b` and `a |= b` change such a
   value, or add a number: otherwise write `a = a + b`.
-- `is` compares with `None`, `True` and `False` only. F-strings stand in messages: of exceptions, `print`, loggers and
-  `warnings.warn`, and in `extra_repr`.
+- `is` compares with `None`, `True`, `False` and dtypes only. F-strings stand in messages: of exceptions, `print`,
+  loggers and `warnings.warn`, and in `extra_repr`.
 - A launch is a statement of its own, and its result is not used.
 - Of the properties of a GPU, only `multi_processor_count` is read.
 - Only candidates that are declared `mixed` may use operators of PyTorch. Others are rejected as `kernel_unused`.

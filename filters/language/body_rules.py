@@ -108,6 +108,10 @@ class Body:
                 yield from self._expressions(filter(None, (node.test, node.msg)))
             case ast.Return():
                 yield from self._expressions(filter(None, (node.value,)))
+            case ast.Delete():
+                for target in node.targets:
+                    if not isinstance(target, ast.Name):
+                        yield node, f"del {ast.unparse(target)}", "delete variables only"
             case ast.Expr():
                 if not isinstance(node.value, (ast.Call, ast.Constant)):
                     yield node, "an expression that does nothing", "leave it out"
@@ -161,7 +165,11 @@ class Body:
             own = [each for each in ast.walk(self._owner) if isinstance(each, ast.Assign)]
             values = [each.value for each in own if ast.unparse(node) in map(ast.unparse, each.targets)]
             return bool(values) and all(map(self._is_made, values))
-        return isinstance(node, ast.Name) and self._origins.every_bound(node, self._is_made)
+        return isinstance(node, ast.Name) and self._origins.every_bound(node, self._is_made_or_none)
+
+    def _is_made_or_none(self, node: ast.expr | None) -> bool:
+        """True for a value that the function makes, or for None, which no statement can change."""
+        return (isinstance(node, ast.Constant) and node.value is None) or self._is_made(node)
 
     def _is_made(self, node: ast.expr | None) -> bool:
         if node is None or self._origins.is_list(node):
@@ -198,7 +206,8 @@ class Body:
                 yield from self._call(node)
             case ast.Compare():
                 for operator, right in zip(node.ops, node.comparators, strict=True):
-                    if isinstance(operator, (ast.Is, ast.IsNot)) and not isinstance(right, ast.Constant):
+                    is_one = isinstance(right, ast.Constant) or self._path(right) in tables.DTYPES
+                    if isinstance(operator, (ast.Is, ast.IsNot)) and not is_one:
                         yield node, f"a test of identity, {ast.unparse(node)}", "compare values"
             case ast.JoinedStr():
                 if self._context is Context.CALL and not (self._in_message(node) or self._reads_parameter(node)):
@@ -402,7 +411,8 @@ class Body:
             path, name = self._path(parent.func), last_name(parent.func)
             listed = self._file.builtin(parent.func) in tables.CONSUMERS | tables.LAZY
             joins = isinstance(parent.func, ast.Attribute) and name not in self._file.attributes
-            return listed or (name in tables.CONSUMERS and (joins or path != "")) or path.startswith("torch.nn.")
+            listed |= path.startswith(("itertools.", "torch.nn."))
+            return listed or (name in tables.CONSUMERS and (joins or path != ""))
         if isinstance(parent, ast.Assign) and self._function is not None:
             names = {each.id for each in parent.targets if isinstance(each, ast.Name)}
             loads = [each for each in ast.walk(self._function) if isinstance(each, ast.Name) and not is_stored(each)]

@@ -164,7 +164,7 @@ class Definitions:
                 if isinstance(member, Function):
                     found.add(member.name)
                 elif isinstance(member, (ast.Assign, ast.AnnAssign)):
-                    found |= {each.id for each in _targets(member) if isinstance(each, ast.Name)}
+                    found |= {name for name, _ in variables_of(member)}
             owners = {"self", "ctx", *map(self.self_name, (each for each in node.body if isinstance(each, Function)))}
             for inner in ast.walk(node):
                 if (
@@ -269,6 +269,18 @@ def _constants(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
     for node in body:
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             yield from ((each.id, node.value) for each in _targets(node) if isinstance(each, ast.Name))
+
+
+def variables_of(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr | None]]:
+    """The names that a statement of a class binds, each with its value, also where a tuple fills several names."""
+    for target in _targets(node):
+        match target, node.value:
+            case ast.Name(), _:
+                yield target.id, node.value
+            case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+                pairs = list(zip(names, values, strict=True))
+                if not any(isinstance(each, ast.Starred) for pair in pairs for each in pair):
+                    yield from ((name.id, value) for name, value in pairs if isinstance(name, ast.Name))
 
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:

@@ -55,6 +55,7 @@ STATEMENTS: Mapping[type[ast.AST], str] = {
     ast.Raise: "raise of a built-in exception",
     ast.With: "with, on the listed contexts",
     ast.Pass: "pass",
+    ast.Delete: "del of variables",
     ast.Expr: "a call, such as a launch",
     ast.FunctionDef: "a nested function",
 }
@@ -82,14 +83,13 @@ EXPRESSIONS: Mapping[type[ast.AST], str] = {
     ast.JoinedStr: "f-string, in a message, a constructor, or `getattr(layer, f'weight_{n}')`",
     ast.FormattedValue: "value in an f-string",
 }
-KERNEL_STATEMENTS = STATEMENTS.keys() - {ast.Raise, ast.With, ast.FunctionDef}
+KERNEL_STATEMENTS = STATEMENTS.keys() - {ast.Raise, ast.With, ast.FunctionDef, ast.Delete}
 KERNEL_EXPRESSIONS = EXPRESSIONS.keys() - {ast.Dict, ast.Set, ast.Lambda, ast.ListComp, ast.DictComp, ast.GeneratorExp}
 # Constructs outside of the language: their names, and what to write instead.
 ADVICE: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("try", "test the condition before, and raise"),
     ast.Global: ("global", "pass the value as an argument"),
     ast.Nonlocal: ("nonlocal", "return the value"),
-    ast.Delete: ("del", "leave the name"),
     ast.Match: ("match", "write if and elif"),
     ast.Yield: ("yield", "return a list"),
     ast.YieldFrom: ("yield from", "return a list"),
@@ -132,7 +132,7 @@ VALUES = Group(
         "torch",
         "FloatTensor LongTensor Size Tensor bfloat16 bool channels_last channels_last_3d complex128 complex64 "
         "contiguous_format device double dtype e float float16 float32 float64 float8_e4m3fn float8_e5m2 half inf "
-        "int int16 int32 int64 int8 long nan pi preserve_format short strided uint16 uint32 uint64 uint8",
+        "int int16 int32 int64 int8 long nan pi preserve_format short strided uint16 uint32 uint64 uint8 version.hip",
     )
     | _of(
         "triton.language",
@@ -140,6 +140,11 @@ VALUES = Group(
         "int8 uint16 uint32 uint64 uint8",
     )
     | _of("typing", "Any Callable Dict List Literal Optional Sequence Tuple TypeVar Union"),
+)
+DTYPES = _of(
+    "torch",
+    "bfloat16 bool complex128 complex64 double float float16 float32 float64 float8_e4m3fn float8_e5m2 half int int16 "
+    "int32 int64 int8 long short uint16 uint32 uint64 uint8",
 )
 TRITON = Group(
     "Triton",

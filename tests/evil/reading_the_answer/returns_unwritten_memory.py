@@ -1,8 +1,8 @@
 # /// case
 # reference = "softmax"
-# reason = "outside_language"
+# reason = "wrong_values"
 # source = "torch.empty returns the freed output of the reference (Sakana, KernelBench result_reuse)"
-# caught_by = "language: del"
+# caught_by = "poison in fresh memory"
 # ///
 
 """Hopes that fresh memory still holds the answer of whoever had it before."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from kernelquarry.filters.language import tables
-from kernelquarry.filters.language.definitions import Kind, define
+from kernelquarry.filters.language.definitions import Kind, define, variables_of
 from kernelquarry.filters.language.parsed_source import Source
 
 from . import attributes, launching, names
@@ -160,10 +160,8 @@ class Evaluator(Statements):
         for each in node.body:
             if isinstance(each, ast.FunctionDef):
                 members[each.name] = each
-            elif isinstance(each, ast.Assign):
-                members |= {target.id: each.value for target in each.targets if isinstance(target, ast.Name)}
-            elif isinstance(each, ast.AnnAssign) and each.value is not None and isinstance(each.target, ast.Name):
-                members[each.target.id] = each.value
+            elif isinstance(each, ast.Assign | ast.AnnAssign):
+                members |= {name: value for name, value in variables_of(each) if value is not None}
         return Class(node, made, tuple(bases), members)
 
     def path(self, node: ast.AST) -> str:
@@ -200,6 +198,8 @@ class Evaluator(Statements):
                 return self._call_module(function, args, kwargs)
             case Class():
                 return self._instantiate(function, args, kwargs)
+            case Symbol("functools.partial") if args and isinstance(args[0], Function | Native | Class | Bound):
+                return Bound(args[0], tuple(args[1:]), dict(kwargs))
             case Symbol(path) if path in names.MARKS:
                 return Native(path, lambda made: made)
         raise Unsupported(f"a call of a {type(function).__name__}")

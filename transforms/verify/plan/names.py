@@ -84,7 +84,7 @@ def _check_small(name: str, args: Sequence[Any]) -> None:
 
 
 _ITERATE = frozenset("all any enumerate list map max min reversed sorted sum tuple zip extend".split())
-_GROW = frozenset(("pow", "math.factorial", "math.comb", "math.perm", "math.pow", "operator.mul", "itertools.repeat"))
+_GROW = frozenset(("pow", "math.factorial", "math.comb", "math.perm", "math.pow", "itertools.repeat"))
 
 
 def arithmetic(name: str, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
@@ -178,6 +178,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "torch.cuda.set_device": _always(None),
     "dataclasses.field": Default,
     "functools.reduce": functools.reduce,
+    "operator.mul": functools.partial(arithmetic, "mul", operator.mul),
     "functools.wraps": _always(Native("functools.wraps", lambda function: function)),
 }
 # Decorators and contexts that change no value.
@@ -198,6 +199,10 @@ def resolve(path: str) -> Any:
     """The value of an imported path. Raises: Unsupported: the language does not list it."""
     if path in _FUNCTIONS:
         return guarded(path, _FUNCTIONS[path])
+    if path == "functools.partial":
+        return Symbol(path)
+    if path == "torch.version.hip":
+        return None  # there is no guest for AMD
     if path in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor"):
         return Symbol(path)
     head, _, last = path.rpartition(".")

@@ -85,6 +85,11 @@ class Statements(Expressions):
                 self.statements(node.body, scope)
             case ast.FunctionDef():
                 scope.names[node.name] = self.decorated(node, scope)
+            case ast.Delete():
+                for target in node.targets:
+                    if not isinstance(target, ast.Name) or target.id not in scope.names:
+                        raise Unsupported(f"del {ast.unparse(target)}")
+                    del scope.names[target.id]
             case ast.Break():
                 raise _Break
             case ast.Continue():
