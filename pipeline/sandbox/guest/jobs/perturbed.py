@@ -37,6 +37,9 @@ def run(request: PerturbedRequest, tensors: dict[str, Tensor]) -> tuple[Perturbe
             session.memory = None if request.writable is None else CallMemory(request.writable)
             fake_cuda.answer(fake_cuda.PROPERTIES)
             started = time.process_time()
+            if spec.limit_s and budget_s <= 0.0:
+                runs.append(PerturbedRun())
+                continue
             try:
                 # Of a small budget each run gets a part, so that two slow calls hide no other.
                 with cpu_limit(min(spec.limit_s, budget_s / _LEAST_RUNS) if spec.limit_s else 0.0):
