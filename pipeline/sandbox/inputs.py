@@ -245,6 +245,7 @@ _BELOW_EPS = 2.0**-20  # scale of numbers below the usual eps of a norm or of a 
 _BEYOND = 32
 _ALMOST = 2.0**-23  # relative distance of numbers that float32 just tells apart
 _MOST_TIED = 3  # the largest whole number, which a twelfth of the values are
+_MOST_OF_BYTE = 255
 _FAR_BELOW = 768  # where exponentials vanish, and a sum of squares cancels
 _MASKED_ROWS = 16
 _LEVEL = 8  # the root that is taken of large and far scales, which leaves factors below 6
@@ -298,10 +299,11 @@ def _in_columns(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array,
 def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = _in_images) -> Array:
     """Rows or images of fourteen kinds in turn; parts of a single row.
 
-    The kinds: equal values; whole numbers, many of them the largest; positive numbers, each twice, half of all apart;
-    numbers of one sign and size; all far below 0; large; tiny; ascending, the last two beyond all others and almost
-    equal; zeros in the first third; zeros in the last third; zeros but for one number; one positive number among
-    negative ones; a number and its negative in turn; plain ones. The scales of the large, tiny and far kinds are drawn.
+    The kinds: equal values, in a quarter of the rows 1; whole numbers, many of them the largest, in a quarter bytes;
+    positive numbers, each twice, half of all apart; numbers of one sign and size; all far below 0; large; tiny;
+    ascending, the last two beyond all others and almost equal; zeros in the first third; zeros in the last third; zeros
+    but for one number; one positive number among negative ones; a number and its negative in turn; plain ones. The
+    scales of the large, tiny and far kinds are drawn.
     If `parts` inputs are multiplied with each other, large and far scales are the `parts`-th root of their usual value,
     and of two inputs the values far below 0 a twelfth, and the plain ones small.
     """
@@ -311,6 +313,9 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
     far = 2.0 ** (_FAR * stream.integers(number, 2))  # beyond a finite number that a kernel may use for infinity
     large, far = large ** (1 / parts), far ** (1 / parts)
     alike = np.round(stream.normal(number) * 4) / 4 + 0.125
+    is_usual = stream.integers(number, 4) == 0  # tensors of ones, and the bytes of an image
+    alike[is_usual] = 1.0
+    most_tied = np.where(is_usual, _MOST_OF_BYTE, _MOST_TIED)
     values = stream.normal(size)
     first = np.flatnonzero(np.diff(part, prepend=-1))  # value of each run of values of one part
     length = np.diff(first, append=size)
@@ -325,7 +330,7 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
             case 0:
                 return alike[scale]
             case 1:
-                return np.minimum(np.floor(3 * v), _MOST_TIED)
+                return np.minimum(np.floor(np.where(is_usual[scale], 128 * np.abs(v), 3 * v)), most_tied[scale])
             case 2:
                 return values[first[own] + place % (-(-long // 2))] ** 2
             case 3:
@@ -388,11 +393,13 @@ def _left_padded(stream: _Stream, shape: _Shape) -> Array:
 
 
 def _padded(stream: _Stream, shape: _Shape, values: Array) -> Array:
-    """Rows of four kinds in turn: drawn; False up to a place, as left padding makes it; True up to it, as right; False
-    over the middle half, as between two documents."""
+    """Rows of four kinds in turn: drawn, every other one with few True; False up to a place, as left padding makes it;
+    True up to it, as right; False over the middle half, as between two documents."""
     size, width = math.prod(shape), shape[-1] if shape else 1
     column, row = np.arange(size) % width, np.arange(size) // max(1, width)
     place = 1 + int(stream.integers(1, max(1, width - 1))[0])
+    few = (values * stream.integers(size, 8) == 1) | (column == place)
+    values = np.where(row % 8 < 4, values, few)
     is_outer = (4 * column < width) | (4 * column >= 3 * width)
     return np.choose(row % 4, (values, column >= place, column < place, is_outer))
 
