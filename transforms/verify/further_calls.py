@@ -23,8 +23,10 @@ from kernelquarry.transforms.workloads.resize import (
     exceed_numel,
     free_sizes,
     in_blocks,
+    in_largest_blocks,
     lengthened,
     non_square,
+    oblong,
     one_long_row,
     paired,
     set_each,
@@ -44,6 +46,9 @@ _FEW = (5, 6, 7)  # sizes that are not broadcast, nor are their halves
 _ROWS = 16  # at least as many as kinds of rows
 _FEW_ROWS, _MORE_ROWS = (4, 5, 6, 7), (14, 15, 16)  # with long rows of odd length; others have even ones
 _MOST_ROWS = 1 << 12  # of drawn kinds
+_MOST_LEVEL = 1 << 18  # elements of long calls of one magnitude, next to sizes that are not free
+_MOST_OF_LAST = 9 << 15  # elements of a call with several of the largest blocks
+_LEVEL_SIZES = 2  # the last ones, whose long calls of one magnitude are made
 _SHORT = 4  # for sizes other than a long one; the halves of 3 would be 2 and 1, which is broadcast
 # Of the calls at other sizes, in turn: programs in three orders, masked elements as poison and as zeros.
 _CONDITIONS = (("reverse",), ("random",), ("zero_masked",))
@@ -73,12 +78,12 @@ def further_calls(task: Task) -> list[FurtherCall]:
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
     | all the same power of two | runs of -inf, labels to be ignored; without a mask, every kind along rows |
-    | each free size drawn beyond a thousand | every kind along columns; every kind along rows, of one magnitude |
+    | each free size drawn beyond a thousand, images oblong | every kind along columns; along rows, of one magnitude |
     | each free size three times a block | kinds along rows, of one magnitude; runs of -inf, or without a mask normal |
     | each two free sizes beyond 512 | normal |
     | each free size as in the file's own call | normal |
     | each free size above 65,536, columns above 200,000, the others 2 | normal; of few rows, every kind along rows |
-    | one row, its size above 200,000 | normal |
+    | one row of three large blocks | normal |
     | more elements than a constant of the sources | normal |
     """
     first = task.workloads[0]
@@ -124,15 +129,24 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
             plain = FurtherCall(call, distribution)
             yield FurtherCall(image, distribution, otherwise=plain) if image else plain
     few_rows = lengthened(own, shares[0], draws.choice(_FEW_ROWS))
-    more_rows = lengthened(own, shares[-1], others=draws.choice(_MORE_ROWS))
-    for size, call in few_rows.items():
+    more_rows = lengthened(own, shares[-1], others=draws.choice(_MORE_ROWS), elements=_MOST_LEVEL)
+    images = oblong(own, shares[0])
+    for place, (size, call) in enumerate(few_rows.items()):
         other = FurtherCall(more_rows[size], "columns") if size in more_rows else None
         yield FurtherCall(call, "columns", otherwise=other)
-        yield FurtherCall(more_rows.get(size, call), "level")
-    for call in in_blocks(own, _ROWS):
+        if place < _LEVEL_SIZES:
+            for each in images.get(size) or [more_rows.get(size, call)]:
+                yield FurtherCall(each, "level", requires=call if each in images.get(size, []) else None)
+    for call in in_blocks(own, _ROWS).values():
         yield FurtherCall(call, "level")
-    for call in in_blocks(own, _SHORT):
-        yield FurtherCall(call, masked or "normal")
+    longest, shorter = (in_largest_blocks(own, _MOST_OF_LAST // part, fewest) for part, fewest in ((1, 1), (4, 2)))
+    for size, call in in_blocks(own, _SHORT).items():
+        if masked or size not in longest:
+            yield FurtherCall(call, masked or "normal")
+    for size, call in longest.items():
+        # Of a module whose outputs are larger than its inputs, a smaller call.
+        other = FurtherCall(shorter[size]) if size in shorter else None
+        yield FurtherCall(call, otherwise=other, requires=few_rows.get(size))
     for call in paired(own, shares[0], _SHORT):
         yield FurtherCall(call)
     for call in each_as_in(own, task.given, _SHORT) if task.given else ():

@@ -9,9 +9,9 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 
-from kernelquarry.pipeline.schema.records import Workload
+from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 
 Size = tuple[int, ...]  # one dimension's size in each workload
 
@@ -21,12 +21,19 @@ _IMAGE = 4  # number of axes of a batch of images
 _MOST_DRAWN = 1 << 16  # elements of all tensors of a call at drawn sizes
 _LONGEST = 1 << 14
 _POWERS = range(12, 5, -1)  # of 2: blocks from 4,096 down to 64
+_POWERS_OF_LAST = range(14, 5, -1)  # of 2, of a last axis, which takes the largest blocks
 _TWO_LONG = 521, 577  # two sizes of a call, each beyond eight blocks of 64
 _PAIRS = 3  # of free sizes that are tried
 _MOST_LONG = 1 << 19  # elements of all tensors of a call at a long size, where the other sizes are not free
-_PROGRAMS = (1 << 16) + 1  # more than a cap on programs, and than a grid's second and third axis have
+_MOST_ALONE = 3 << 18  # the same, where no other size is free: rows of a fixed width, of which there are many
+# More than a cap on programs, and than a grid's second and third axis have: by so many that a mean without the last
+# ones is off by more than its tolerance.
+_PROGRAMS = 66_001
 _MOST_PROGRAMS = 9 << 15  # elements of all tensors of a call with so many programs
 _COLUMNS = 200_003  # of long rows: more than any block has
+_EVEN_COLUMNS = 3 << 16  # of one row: three of the largest blocks, of which a kernel may take whole ones alone
+_OBLONG = (3, 16), (2, 7), (1, 4)  # the other sizes of a call with an oblong image, and the image's short side
+_MOST_OBLONG = 1 << 17  # elements of all tensors of such a call; outputs may have four times as many
 _MOST = 1 << 17  # elements of all tensors of an enlarged call; interpreting more takes long
 _MOST_ROUNDED = 1 << 20  # elements of all tensors of a lengthened call that is rounded up
 _WIDE = 1 << 23  # elements; as blocks of 1,024, more than a GPU holds at once
@@ -43,6 +50,14 @@ def free_sizes(workloads: Sequence[Workload]) -> list[Size]:
     Dimensions that are equal in every workload, such as a batch, are one size. They stay equal in `resized`.
     """
     return sorted({size for size in axis_sizes(workloads).values() if len(set(size)) > 1})
+
+
+def by_axis(workloads: Sequence[Workload]) -> list[Size]:
+    """The free sizes, those of last axes first: there, a call costs little, and kernels have the most to do."""
+    ranks = [len(spec.shape) for spec in workloads[0].tensors]
+    from_last = sorted((ranks[tensor] - axis, size) for (tensor, axis), size in axis_sizes(workloads).items())
+    free = set(free_sizes(workloads))
+    return [size for size in dict.fromkeys(size for _, size in from_last) if size in free]
 
 
 def resized(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> Workload:
@@ -94,7 +109,11 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
 
 
 def lengthened(
-    workloads: Sequence[Workload], share: float = 0.0, most: int | None = None, others: int | None = None
+    workloads: Sequence[Workload],
+    share: float = 0.0,
+    most: int | None = None,
+    others: int | None = None,
+    elements: int | None = None,
 ) -> dict[Size, Workload]:
     """For each free size, a call in which it is over a thousand, or several times as large as in the workloads.
 
@@ -102,32 +121,92 @@ def lengthened(
 
     Args:
         share: 0 gives `_LONG`, 1 the largest size that fits, or `_LONGEST`; values between interpolate geometrically.
+        elements: the most of all tensors, next to sizes that are not free; None: as many as are interpreted in time.
     """
-    free, calls = free_sizes(workloads), dict[Size, Workload]()
+    free, calls = by_axis(workloads), dict[Size, Workload]()
     setting = dict.fromkeys(free, others) if others else _least(free, most)
+    elements = elements or (_MOST_LONG if len(free) > 1 else _MOST_ALONE)
     for size in free:
         if max(size) < _LONG and _fits(workloads, setting | {size: _LONG}):
             lengths = range(_LONG, _LONGEST)
             longest = _LONG - 1 + bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}))
             calls[size] = resized(workloads, setting | {size: _between(_LONG, longest, share) | 1})
             continue
-        longest, axes = _longest(workloads, setting, size), _axes_of(workloads, size)
+        longest, axes = _longest(workloads, setting, size, elements), _axes_of(workloads, size)
         if 2 * max(size) ** axes < longest**axes:  # a kernel may take all axes of an image as one
-            shortest = _LONG if longest > _LONG else longest * 9 // 10
+            shortest = _LONG if longest > _LONG and len(free) > 1 else longest * 9 // 10
             calls[size] = resized(workloads, setting | {size: _between(shortest, longest, share) | 1})
     return calls
 
 
-def in_blocks(workloads: Sequence[Workload], others: int) -> list[Workload]:
+def in_blocks(workloads: Sequence[Workload], others: int) -> dict[Size, Workload]:
     """For each free size, a call in which it is three times a power of two: several times any usual block.
 
     The power is the largest up to 4,096 that fits if the other sizes are `others`, without those for which none fits.
     """
-    free, calls = free_sizes(workloads), list[Workload]()
-    for size in free:
-        tried = (resized(workloads, dict.fromkeys(free, others) | {size: 3 << power}) for power in _POWERS)
-        calls += islice((call for call in tried if count_elements(call) <= _MOST_DRAWN), 1)
+    calls = dict[Size, Workload]()
+    for size in by_axis(workloads):
+        tried = (resized(workloads, dict.fromkeys(by_axis(workloads), others) | {size: 3 << n}) for n in _POWERS)
+        found = next((call for call in tried if count_elements(call) <= _MOST_DRAWN), None)
+        calls |= {size: found} if found else {}
     return calls
+
+
+def in_largest_blocks(workloads: Sequence[Workload], elements: int, fewest: int = 2) -> dict[Size, Workload]:
+    """The size of the first tensor's last axis -> a call in which it is three times a power of two up to 16,384.
+
+    The other sizes are 2, or 1 if a larger power fits so. Empty if that size is not free, or no power fits.
+
+    Args:
+        elements: of all tensors.
+        fewest: 2 for no sizes of 1, which may be broadcast.
+    """
+    free, last = free_sizes(workloads), _last_size(workloads)
+    if last is None or last not in free:
+        return {}
+    pairs = product(_POWERS_OF_LAST, range(2, fewest - 1, -1))
+    tried = (resized(workloads, dict.fromkeys(free, n) | {last: 3 << power}) for power, n in pairs)
+    found = next((call for call in tried if count_elements(call) <= elements), None)
+    return {last: found} if found else {}
+
+
+def oblong(workloads: Sequence[Workload], share: float) -> dict[Size, list[Workload]]:
+    """For each free size of several axes of an image, a call with a wide image and a call with a tall one.
+
+    A kernel has several blocks of such an image's width, or of its height, where a square one would be too large.
+    `share` interpolates between two lengths.
+    """
+    length = _between(_LONG, _LONG * 5 // 4, share)
+    sizes, found = axis_sizes(workloads), dict[Size, list[Workload]]()
+    for size in by_axis(workloads):
+        if any(len(_axes_of_image(spec, tensor, size, sizes)) > 1 for tensor, spec in enumerate(workloads[0].tensors)):
+            tried = [_oblong(workloads, size, length, *few) for few in _OBLONG]
+            found[size] = next(([*calls] for calls in tried if max(map(count_elements, calls)) <= _MOST_OBLONG), [])
+    return found
+
+
+def _oblong(
+    workloads: Sequence[Workload], size: Size, length: int, others: int, short: int
+) -> tuple[Workload, Workload]:
+    sizes = axis_sizes(workloads)
+    call = resized(workloads, dict.fromkeys(free_sizes(workloads), others) | {size: short})
+    images = []
+    for end in (-1, 0):
+        tensors = list(call.tensors)
+        for tensor, spec in enumerate(tensors):
+            shape = list(spec.shape)
+            for axis in _axes_of_image(spec, tensor, size, sizes)[end:][:1]:
+                shape[axis] = length if end == 0 else 2 * length | 1
+            tensors[tensor] = replace(spec, shape=tuple(shape))
+        images.append(replace(call, tensors=tuple(tensors)))
+    wide, tall = images
+    return wide, tall
+
+
+def _axes_of_image(spec: TensorSpec, tensor: int, size: Size, sizes: Mapping[tuple[int, int], Size]) -> list[int]:
+    """The axes of an image or a volume that have a size, if its last axis has it."""
+    axes = [axis for axis in range(_IMAGE - 2, len(spec.shape)) if sizes[tensor, axis] == size]
+    return axes if len(spec.shape) - 1 in axes else []
 
 
 def paired(workloads: Sequence[Workload], share: float, few: int) -> list[Workload]:
@@ -136,7 +215,7 @@ def paired(workloads: Sequence[Workload], share: float, few: int) -> list[Worklo
     A kernel that confuses their strides, or packs their numbers of blocks, is wrong there alone. The others have their
     smallest value above 1, capped by `few`. `share` interpolates between two sizes.
     """
-    free = free_sizes(workloads)
+    free = by_axis(workloads)
     setting = _least(free, few)
     one, other = (_between(*_TWO_LONG, part) for part in (share, 1 - share))
     pairs = islice(combinations(free, 2), _PAIRS)
@@ -166,10 +245,13 @@ def _axes_of(workloads: Sequence[Workload], size: Size) -> int:
     return max(map(tensors.count, tensors))
 
 
-def _longest(workloads: Sequence[Workload], setting: dict[Size, int], size: Size) -> int:
-    """The largest value of a size, somewhat above `_LONG`, with which a call has at most `_MOST_LONG` elements."""
-    lengths = range(1, _LONG * 5 // 4)
-    return bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}, _MOST_LONG))
+def _longest(workloads: Sequence[Workload], setting: dict[Size, int], size: Size, elements: int) -> int:
+    """The largest value of a size with which a call has at most so many elements.
+
+    It is at most somewhat above `_LONG`, or twice `_LONG` if no other size is free.
+    """
+    lengths = range(1, _LONG * 5 // 4 if len(setting) > 1 else 2 * _LONG)
+    return bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}, elements))
 
 
 def crowded(workloads: Sequence[Workload]) -> list[Workload]:
@@ -178,7 +260,7 @@ def crowded(workloads: Sequence[Workload]) -> list[Workload]:
     A kernel with a program for each row or element of that axis then runs more programs than any usual cap. The last
     axis of the first tensor has over 200,000 elements where that fits.
     """
-    free, last = free_sizes(workloads), _last_size(workloads)
+    free, last = by_axis(workloads), _last_size(workloads)
     lengths, calls = ((_COLUMNS, _MOST_LONG), (_PROGRAMS, _MOST_PROGRAMS)), list[Workload]()
     for size in free:
         tried = ((resized(workloads, dict.fromkeys(free, 2) | {size: n}), most) for n, most in lengths[size != last :])
@@ -187,14 +269,14 @@ def crowded(workloads: Sequence[Workload]) -> list[Workload]:
 
 
 def one_long_row(workloads: Sequence[Workload]) -> dict[Size, Workload]:
-    """The size of the first tensor's last axis -> a call in which it is over 200,000 and the other free sizes are 1.
+    """The size of the first tensor's last axis -> a call in which it is near 200,000, and the others are 1.
 
-    Empty if that size is not free, or the call is too large.
+    It is a multiple of any block. Empty if that size is not free, or the call is too large.
     """
     free, last = free_sizes(workloads), _last_size(workloads)
     if last is None or last not in free:
         return {}
-    call = resized(workloads, dict.fromkeys(free, 1) | {last: _COLUMNS})
+    call = resized(workloads, dict.fromkeys(free, 1) | {last: _EVEN_COLUMNS})
     return {last: call} if count_elements(call) <= _MOST_LONG else {}
 
 

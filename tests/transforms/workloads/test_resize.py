@@ -10,10 +10,12 @@ from kernelquarry.transforms.workloads.resize import (
     exceed_numel,
     free_sizes,
     in_blocks,
+    in_largest_blocks,
     large,
     lengthened,
     multiplied,
     non_square,
+    oblong,
     one_long_row,
     paired,
     resized,
@@ -72,12 +74,12 @@ def longer(workloads: list[Workload], share: float = 0.0, most: int | None = Non
 
 def test_lengthened_makes_one_size_a_call_long():
     two = [of_shapes((4, 16)), of_shapes((3, 17))]
-    assert longer(two) == [of_shapes((1031, 16)), of_shapes((3, 1031))]
+    assert longer(two) == [of_shapes((3, 1031)), of_shapes((1031, 16))], "the last axis first"
 
 
 def test_lengthened_leaves_out_sizes_that_do_not_fit():
-    assert longer([of_shapes((2, 20)), of_shapes((3, 190))]) == [of_shapes((1031, 20)), of_shapes((2, 1031))]
-    assert longer([of_shapes((1, 20)), of_shapes((3, 190))]) == [of_shapes((1031, 20)), of_shapes((3, 1031))]
+    assert longer([of_shapes((2, 20)), of_shapes((3, 190))]) == [of_shapes((2, 1031)), of_shapes((1031, 20))]
+    assert longer([of_shapes((1, 20)), of_shapes((3, 190))]) == [of_shapes((3, 1031)), of_shapes((1031, 20))]
     assert longer([of_shapes((2, 1 << 18)), of_shapes((3, 1 << 18))]) == []
     many = [of_shapes((70, 5)), of_shapes((90, 7))]
     assert longer(many) == [of_shapes((70, 1031)), of_shapes((1031, 5))]
@@ -85,21 +87,30 @@ def test_lengthened_leaves_out_sizes_that_do_not_fit():
 
 
 def test_lengthened_is_shorter_where_sizes_are_not_free():
-    (few,), (many,) = (longer([of_shapes((2, 256)), of_shapes((3, 256))], share) for share in (0.0, 0.999))
-    assert [call.tensors[0].shape for call in (few, many)] == [(1031, 256), (1287, 256)]
+    next_to_channels = [of_shapes((2, 256, 9)), of_shapes((3, 256, 8))]
+    few, many = (longer(next_to_channels, share, 1)[-1] for share in (0.0, 0.999))
+    assert [call.tensors[0].shape for call in (few, many)] == [(1031, 256, 1), (1287, 256, 1)]
+
+
+def test_lengthened_has_the_more_rows_if_no_other_size_is_free():
+    for columns, least in ((256, 1800), (512, 1300)):
+        alone = [of_shapes((2, columns)), of_shapes((3, columns))]
+        ((rows, _),) = (call.tensors[0].shape for call in longer(alone))
+        ((fewer, _),) = (call.tensors[0].shape for call in lengthened(alone, elements=1 << 18).values())
+        assert rows > least > (1 << 18) // columns >= fewer
 
 
 def test_lengthened_counts_the_pixels_of_images_whose_channels_are_fixed():
     images = [of_shapes((2, 32, 28, 28)), of_shapes((3, 32, 37, 37))]
-    (_, call) = longer(images, 0.0, 4)
+    call = longer(images, 0.0, 4)[0]
     assert call.tensors[0].shape[2] ** 2 > 64 * 64 and count_elements(call) <= 1 << 19
 
 
 def test_lengthened_interpolates_by_share():
     two = [of_shapes((4, 16)), of_shapes((3, 17))]
-    (rows, _), (_, columns) = (call.tensors[0].shape for call in longer(two, 0.999))
+    (_, columns), (rows, _) = (call.tensors[0].shape for call in longer(two, 0.999))
     assert (1 << 16) * 0.98 < rows * 16 <= 1 << 16 and (1 << 14) * 0.98 < columns <= 1 << 14
-    assert 1031 < longer(two, 0.5)[0].tensors[0].shape[0] < 0.6 * rows
+    assert 1031 < longer(two, 0.5)[1].tensors[0].shape[0] < 0.6 * rows
 
 
 def test_lengthened_sets_the_others():
@@ -109,11 +120,31 @@ def test_lengthened_sets_the_others():
 
 
 def test_in_blocks_is_three_times_the_largest_power_that_fits():
-    assert in_blocks([of_shapes((70, 5)), of_shapes((90, 7))], 16) == [of_shapes((16, 3072)), of_shapes((3072, 16))]
-    assert in_blocks([of_shapes((2, 64, 5)), of_shapes((3, 64, 7))], 4) == [
-        of_shapes((192, 64, 4)), of_shapes((4, 64, 192))
-    ]  # fmt: skip
-    assert in_blocks([of_shapes((2, 1 << 16)), of_shapes((3, 1 << 16))], 4) == []
+    two, channels = [of_shapes((70, 5)), of_shapes((90, 7))], [of_shapes((2, 64, 5)), of_shapes((3, 64, 7))]
+    assert [*in_blocks(two, 16).values()] == [of_shapes((16, 3072)), of_shapes((3072, 16))]
+    assert [*in_blocks(channels, 4).values()] == [of_shapes((4, 64, 192)), of_shapes((192, 64, 4))]
+    assert in_blocks([of_shapes((2, 1 << 16)), of_shapes((3, 1 << 16))], 4) == {}
+
+
+def test_the_largest_blocks_are_along_the_last_axis():
+    def largest(*shapes: tuple[int, ...], fewest: int = 2) -> list[Workload]:
+        return [*in_largest_blocks([of_shapes(shape) for shape in shapes], 9 << 15, fewest).values()]
+
+    assert largest((70, 5), (90, 7)) == [of_shapes((2, 3 << 14))]
+    assert largest((70, 5), (90, 5)) == [], "its size is fixed"
+    assert largest((2, 64, 5), (3, 64, 7)) == [of_shapes((2, 64, 1536))]
+    assert largest((2, 64, 5), (3, 64, 7), fewest=1) == [of_shapes((1, 64, 3072))]
+    images = (2, 8, 5, 5), (3, 8, 7, 7)
+    assert largest(*images) == [] and largest(*images, fewest=1) == [of_shapes((1, 8, 192, 192))]
+
+
+def test_oblong_images_are_wide_and_tall():
+    images = [of_shapes((2, 8, 28, 28)), of_shapes((3, 8, 37, 37))]
+    ((wide, tall),) = oblong(images, 0.0).values()
+    assert wide == of_shapes((1, 8, 4, 2063)) and tall == of_shapes((1, 8, 1031, 4))
+    assert [*oblong([of_shapes((2, 28, 28)), of_shapes((3, 37, 37))], 0.0)] == [], "a matrix may have to be square"
+    assert [*oblong([of_shapes((2, 8, 28, 20)), of_shapes((3, 8, 37, 30))], 0.0)] == [], "both sizes are free"
+    assert oblong([of_shapes((2, 999, 8, 8)), of_shapes((3, 999, 9, 9))], 0.0) == {(8, 9): []}, "too many channels"
 
 
 def test_paired_sizes_exceed_blocks_together():
@@ -132,16 +163,16 @@ def test_each_as_in_a_call_changes_one_size_a_call():
 
 
 def test_crowded_sizes_need_more_programs_than_a_cap_allows():
-    (rows, two), (other, columns) = (
+    (other, columns), (rows, two) = (
         call.tensors[0].shape for call in crowded([of_shapes((4, 16)), of_shapes((3, 17))])
     )
-    assert min(rows, columns) > 1 << 16 and (two, other) == (2, 2)
+    assert min(rows, columns) > 1.005 * (1 << 16) and (two, other) == (2, 2)
     assert not crowded([of_shapes((4, 32)), of_shapes((3, 32))]), "with 32 columns the call is too large"
 
 
 def test_one_long_row_is_of_the_last_axis_alone():
     (call,) = one_long_row([of_shapes((70, 5)), of_shapes((90, 7))]).values()
-    assert call == of_shapes((1, 200_003))
+    assert call == of_shapes((1, 3 << 16))
     assert not one_long_row([of_shapes((70, 5)), of_shapes((90, 5))]), "its size is fixed"
     assert not one_long_row([of_shapes((4, 8, 5)), of_shapes((3, 8, 7))]), "the call is too large"
     assert not one_long_row([Workload((), "[]")])
