@@ -52,6 +52,7 @@ _LEVEL_SIZES = 2  # the last ones, whose long calls of one magnitude are made
 _SHORT = 4  # for sizes other than a long one; the halves of 3 would be 2 and 1, which is broadcast
 # Of the calls at other sizes, in turn: programs in three orders, masked elements as poison and as zeros.
 _CONDITIONS = (("reverse",), ("random",), ("zero_masked",))
+_OF_MANY_PROGRAMS = ("random",)  # in reverse, tens of thousands of programs can take half a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
         calls.append(FurtherCall(first, one_tensor=True, perturbations=("alike",)))
     if task.shape_general:
         conditions = cycle(_CONDITIONS)
-        calls += [_under(call, next(conditions)) for call in _at_other_sizes(task)]
+        calls += [_under(call, call.perturbations or next(conditions)) for call in _at_other_sizes(task)]
     return calls
 
 
@@ -135,14 +136,14 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         other = FurtherCall(more_rows[size], "columns") if size in more_rows else None
         yield FurtherCall(call, "columns", otherwise=other)
         if place < _LEVEL_SIZES:
-            for each in images.get(size) or [more_rows.get(size, call)]:
-                yield FurtherCall(each, "level", requires=call if each in images.get(size, []) else None)
+            yield FurtherCall(more_rows.get(size, call), "level")
+            for image in images.get(size, []):
+                yield FurtherCall(image, "level", requires=call)
     for call in in_blocks(own, _ROWS).values():
         yield FurtherCall(call, "level")
     longest, shorter = (in_largest_blocks(own, _MOST_OF_LAST // part, fewest) for part, fewest in ((1, 1), (4, 2)))
-    for size, call in in_blocks(own, _SHORT).items():
-        if masked or size not in longest:
-            yield FurtherCall(call, masked or "normal")
+    for call in in_blocks(own, _SHORT).values():
+        yield FurtherCall(call, masked or "normal")
     for size, call in longest.items():
         # Of a module whose outputs are larger than its inputs, a smaller call.
         other = FurtherCall(shorter[size]) if size in shorter else None
@@ -154,7 +155,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     for call in crowded(own):
         # Of tens of thousands of rows of large numbers, one exceeds its tolerance by chance.
         many_rows = math.prod(call.tensors[0].shape[:-1]) > _MOST_ROWS
-        yield FurtherCall(call, "normal" if many_rows else "assorted")
+        yield FurtherCall(call, "normal" if many_rows else "assorted", perturbations=_OF_MANY_PROGRAMS)
     for size, call in one_long_row(own).items():
         if size in few_rows:
             yield FurtherCall(call, requires=few_rows[size])
