@@ -152,13 +152,13 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         yield FurtherCall(call)
     for call in each_as_in(own, task.given, _SHORT) if task.given else ():
         yield FurtherCall(call)
+    for size, call in one_long_row(own).items():
+        if size in few_rows:
+            yield FurtherCall(call, requires=few_rows[size])
     for call in crowded(own):
         # Of tens of thousands of rows of large numbers, one exceeds its tolerance by chance.
         many_rows = math.prod(call.tensors[0].shape[:-1]) > _MOST_ROWS
         yield FurtherCall(call, "normal" if many_rows else "assorted", perturbations=_OF_MANY_PROGRAMS)
-    for size, call in one_long_row(own).items():
-        if size in few_rows:
-            yield FurtherCall(call, requires=few_rows[size])
     for call in exceed_numel(own, (*constants.sizes, *extents(task.triton_code)), _AT_CONSTANTS):
         yield FurtherCall(call)
 
