@@ -132,13 +132,14 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     few_rows = lengthened(own, shares[0], draws.choice(_FEW_ROWS))
     more_rows = lengthened(own, shares[-1], others=draws.choice(_MORE_ROWS), elements=_MOST_LEVEL)
     images = oblong(own, shares[0])
+    alone = dict(zip(free_sizes(own), few_sizes, strict=True))
     for place, (size, call) in enumerate(few_rows.items()):
         other = FurtherCall(more_rows[size], "columns") if size in more_rows else None
         yield FurtherCall(call, "columns", otherwise=other)
         if place < _LEVEL_SIZES:
             yield FurtherCall(more_rows.get(size, call), "level")
             for image in images.get(size, []):
-                yield FurtherCall(image, "level", requires=call)
+                yield FurtherCall(image, "level", requires=alone[size])
     for call in in_blocks(own, _ROWS).values():
         yield FurtherCall(call, "level")
     longest, shorter = (in_largest_blocks(own, _MOST_OF_LAST // part, fewest) for part, fewest in ((1, 1), (4, 2)))
@@ -147,7 +148,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
     for size, call in longest.items():
         # Of a module whose outputs are larger than its inputs, a smaller call.
         other = FurtherCall(shorter[size]) if size in shorter else None
-        yield FurtherCall(call, otherwise=other, requires=few_rows.get(size))
+        yield FurtherCall(call, otherwise=other, requires=alone[size])
     for call in paired(own, shares[0], _SHORT):
         yield FurtherCall(call)
     for call in each_as_in(own, task.given, _SHORT) if task.given else ():
