@@ -42,6 +42,7 @@ _MASKABLE = re.compile(r"softmax|mask|inf\b|ignore_index|attention")
 _PADDABLE = re.compile(r"mask|inf\b")  # those that mention them; a softmax alone may take each row's first as a number
 _ROUNDS = re.compile(r"\.(round|floor|ceil|trunc|frac|fmod|remainder|floor_divide)\(|rounding_mode|%")
 _CONVERTS = re.compile(r"\.(long|int|short|char|byte|to|type)\(")  # to a dtype that may hold no large number
+_SUMS_UP = re.compile(r"cumsum\(")
 _FEW = (5, 6, 7)  # sizes that are not broadcast, nor are their halves
 _ROWS = 16  # at least as many as kinds of rows
 _FEW_ROWS, _MORE_ROWS = (4, 5, 6, 7), (14, 15, 16)  # with long rows of odd length; others have even ones
@@ -157,9 +158,9 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         if size in few_rows:
             yield FurtherCall(call, requires=few_rows[size])
     for call in crowded(own):
-        # Of tens of thousands of rows of large numbers, one exceeds its tolerance by chance.
-        many_rows = math.prod(call.tensors[0].shape[:-1]) > _MOST_ROWS
-        yield FurtherCall(call, "normal" if many_rows else "assorted", perturbations=_OF_MANY_PROGRAMS)
+        # Of tens of thousands of rows of large numbers, or of their running sums, one exceeds its tolerance by chance.
+        is_many = math.prod(call.tensors[0].shape[:-1]) > _MOST_ROWS or _SUMS_UP.search(task.python_code)
+        yield FurtherCall(call, "normal" if is_many else "assorted", perturbations=_OF_MANY_PROGRAMS)
     for call in exceed_numel(own, (*constants.sizes, *extents(task.triton_code)), _AT_CONSTANTS):
         yield FurtherCall(call)
 
