@@ -75,6 +75,7 @@ class PhaseSection(_Section):
     depth: Annotated[int, Field(ge=0)] = 0  # longest chain of them
     kernels: Annotated[int, Field(ge=0)] = 0  # kernels that forward launches
     tokens: Annotated[int, Field(ge=0)] = 0  # of the kernel's source, estimated
+    alike: Annotated[int, Field(ge=0)] = 0  # rows with the same operators in a pass, drawn at random
 
 
 class SftSection(OptimiserSection):

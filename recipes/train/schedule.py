@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kernelquarry.pipeline.schema.records import Pair
@@ -34,6 +35,7 @@ def schedule(pairs: Sequence[Pair], section: SftSection) -> list[int]:
             weights = [section.weights.get(kind_of(pairs[index]), 1.0) for index in rows]
             drawn = [index for index, weight in zip(rows, weights, strict=True) for _ in range(_times(weight, draw))]
             draw.shuffle(drawn)
+            drawn = _first_of_each(drawn, pairs, phase.alike)
             order += drawn[: round(len(drawn) * min(1.0, phase.epochs - done))]
     return order
 
@@ -41,6 +43,17 @@ def schedule(pairs: Sequence[Pair], section: SftSection) -> list[int]:
 def _times(weight: float, draw: random.Random) -> int:
     """The weight, rounded up or down at random so that its mean is the weight."""
     return int(weight) + (draw.random() < weight % 1)
+
+
+def _first_of_each(drawn: Sequence[int], pairs: Sequence[Pair], alike: int) -> list[int]:
+    """The first `alike` rows of each set of operators; 0: all rows."""
+    kept, found = [], Counter[frozenset[str]]()
+    for index in drawn:
+        operators = frozenset(pairs[index].operators)
+        found[operators] += 1
+        if not alike or found[operators] <= alike:
+            kept.append(index)
+    return kept
 
 
 def is_within(pair: Pair, phase: PhaseSection) -> bool:

@@ -44,6 +44,15 @@ def test_weights_set_how_often_a_kind_is_in_a_pass(pairs: list[Pair]) -> None:
     assert not schedule([piece], section(weights={"slices": 0}))
 
 
+def test_a_phase_draws_so_many_rows_of_the_same_operators_in_each_pass(pairs: list[Pair]) -> None:
+    rows = [replace(pairs[0], operators=names) for names in (("add", "mul"), ("mul", "add"), ("add",), ("add", "mul"))]
+    order = schedule(rows, section(phases=({"epochs": 20, "alike": 1},)))
+    passes = [order[start : start + 2] for start in range(0, 40, 2)]
+    assert len(order) == 40 and all(2 in each for each in passes)
+    assert {index for each in passes for index in each} == {0, 1, 2, 3}
+    assert len(schedule(rows, section(phases=({"epochs": 1, "alike": 2},)))) == 3
+
+
 @pytest.mark.parametrize("room", [100, 130])
 def test_packing_cuts_nothing_and_keeps_the_order(room: int) -> None:
     draw = random.Random(0)
