@@ -85,7 +85,7 @@ class _Rewrites:
     # Imports
 
     def _always_imports(self, node: ast.Try) -> bool:
-        """True for imports that succeed, which a `try` makes beside constants, or handles otherwise."""
+        """True for a `try` of imports and constants that always succeeds, unless it chooses between two imports."""
         caught = {ast.unparse(handler.type) if handler.type else "" for handler in node.handlers}
         handled = [each for handler in node.handlers for each in handler.body]
         if node.orelse or node.finalbody or not caught <= _CAUGHT:

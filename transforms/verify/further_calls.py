@@ -141,10 +141,10 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
             yield FurtherCall(more_rows.get(size, call), "level")
             for image in images.get(size, []):
                 yield FurtherCall(image, "level", requires=alone[size])
-    for call in in_blocks(own, _ROWS).values():
+    for call in in_blocks(own, _ROWS):
         yield FurtherCall(call, "level")
     longest, shorter = (in_largest_blocks(own, _MOST_OF_LAST // part, fewest) for part, fewest in ((1, 1), (4, 2)))
-    for call in in_blocks(own, _SHORT).values():
+    for call in in_blocks(own, _SHORT):
         yield FurtherCall(call, masked or "normal")
     for size, call in longest.items():
         # Of a module whose outputs are larger than its inputs, a smaller call.

@@ -31,11 +31,8 @@ from .hints import hint
 from .task import PlannedTrial, Task, VerifySettings, exact_values, nudges, terms, trial_calls
 
 _TIES = ("sparse", ECHOED, *KINDS_OF_VALUES, NAMED)  # distributions with equal values
-_NEAR_TIES = (
-    "scaled",
-    "faint",
-    "small",
-)  # distributions on which computed values, of a softmax for example, can be equal
+# Distributions on which computed values, of a softmax for example, can be equal.
+_NEAR_TIES = ("scaled", "faint", "small")
 # Operators for which PyTorch specifies the index of the first of equal values, or the side of a boundary.
 _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")
 # Operators whose order of equal values is unspecified.

@@ -139,16 +139,15 @@ def lengthened(
     return calls
 
 
-def in_blocks(workloads: Sequence[Workload], others: int) -> dict[Size, Workload]:
+def in_blocks(workloads: Sequence[Workload], others: int) -> list[Workload]:
     """For each free size, a call in which it is three times a power of two: several times any usual block.
 
     The power is the largest up to 4,096 that fits if the other sizes are `others`, without those for which none fits.
     """
-    calls = dict[Size, Workload]()
-    for size in by_axis(workloads):
-        tried = (resized(workloads, dict.fromkeys(by_axis(workloads), others) | {size: 3 << n}) for n in _POWERS)
-        found = next((call for call in tried if count_elements(call) <= _MOST_DRAWN), None)
-        calls |= {size: found} if found else {}
+    free, calls = by_axis(workloads), list[Workload]()
+    for size in free:
+        tried = (resized(workloads, dict.fromkeys(free, others) | {size: 3 << power}) for power in _POWERS)
+        calls += islice((call for call in tried if count_elements(call) <= _MOST_DRAWN), 1)
     return calls
 
 

@@ -1,8 +1,8 @@
 """Definitions in place of imports of other packages, so that a dataset row needs torch alone.
 
-Each file here is read as source, never imported: it is a file of every tree that is mined, beside the tree's own. It
-defines the layers and helpers of one package that modules of others are made of, under their names and with the same
-results in evaluation. Other names of the package stay missing.
+The miner reads the other files here as sources, which it adds to every tree, and never imports them. A file defines
+layers and helpers of one package, under their names there and with the same results in evaluation. Names of the package
+that it does not define stay missing.
 """
 
 from __future__ import annotations

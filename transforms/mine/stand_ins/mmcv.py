@@ -219,48 +219,38 @@ class FFN(BaseModule):
         return (x if identity is None else identity) + out
 
 
-def constant_init(module, val, bias=0):
+def fill_layer(module, fill, bias):
+    """Fill the weight of a layer, and set its bias, where it has them."""
     if getattr(module, "weight", None) is not None:
-        nn.init.constant_(module.weight, val)
+        fill(module.weight)
     if getattr(module, "bias", None) is not None:
         nn.init.constant_(module.bias, bias)
+
+
+def constant_init(module, val, bias=0):
+    fill_layer(module, lambda weight: nn.init.constant_(weight, val), bias)
 
 
 def normal_init(module, mean=0, std=1, bias=0):
-    if getattr(module, "weight", None) is not None:
-        nn.init.normal_(module.weight, mean, std)
-    if getattr(module, "bias", None) is not None:
-        nn.init.constant_(module.bias, bias)
+    fill_layer(module, lambda weight: nn.init.normal_(weight, mean, std), bias)
 
 
 def trunc_normal_init(module, mean=0, std=1, a=-2, b=2, bias=0):
-    if getattr(module, "weight", None) is not None:
-        trunc_normal_(module.weight, mean, std, a, b)
-    if getattr(module, "bias", None) is not None:
-        nn.init.constant_(module.bias, bias)
+    fill_layer(module, lambda weight: trunc_normal_(weight, mean, std, a, b), bias)
 
 
 def uniform_init(module, a=0, b=1, bias=0):
-    if getattr(module, "weight", None) is not None:
-        nn.init.uniform_(module.weight, a, b)
-    if getattr(module, "bias", None) is not None:
-        nn.init.constant_(module.bias, bias)
+    fill_layer(module, lambda weight: nn.init.uniform_(weight, a, b), bias)
 
 
 def xavier_init(module, gain=1, bias=0, distribution="normal"):
-    if getattr(module, "weight", None) is not None:
-        fill = nn.init.xavier_uniform_ if distribution == "uniform" else nn.init.xavier_normal_
-        fill(module.weight, gain=gain)
-    if getattr(module, "bias", None) is not None:
-        nn.init.constant_(module.bias, bias)
+    fill = nn.init.xavier_uniform_ if distribution == "uniform" else nn.init.xavier_normal_
+    fill_layer(module, lambda weight: fill(weight, gain=gain), bias)
 
 
 def kaiming_init(module, a=0, mode="fan_out", nonlinearity="relu", bias=0, distribution="normal"):
-    if getattr(module, "weight", None) is not None:
-        fill = nn.init.kaiming_uniform_ if distribution == "uniform" else nn.init.kaiming_normal_
-        fill(module.weight, a=a, mode=mode, nonlinearity=nonlinearity)
-    if getattr(module, "bias", None) is not None:
-        nn.init.constant_(module.bias, bias)
+    fill = nn.init.kaiming_uniform_ if distribution == "uniform" else nn.init.kaiming_normal_
+    fill_layer(module, lambda weight: fill(weight, a=a, mode=mode, nonlinearity=nonlinearity), bias)
 
 
 def caffe2_xavier_init(module, bias=0):
