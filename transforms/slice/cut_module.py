@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from itertools import islice
 
-from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
-from kernelquarry.pipeline.sandbox.jobs.slice import SLICE, SliceRequest
+from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.cut import Cut, CutPiece
 from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
 from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Kept, Outcome
-from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Probed, SliceOrigin, Workload
-from kernelquarry.transforms.probe.probe_module import failed
 from kernelquarry.transforms.probe.render_module import render
 from kernelquarry.transforms.similarity import normal_form
 from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of
 
 from .pieces import Piece, pieces_of
-from .traced_graph import Node, parse_graph
+from .record_calls import record_calls
+from .traced_graph import Node
 from .write_piece import NotWritten, WrittenPiece, write_piece
 
-MOST_NODES = 400
 # Most pieces of one module: (operators from, to, those among them that combine elements from, to, pieces). Half are
 # elementwise, since these are one short kernel, which a model learns first.
 MOST = (
@@ -35,26 +31,12 @@ MOST = (
     (3, 8, 1, 1, 1),
     (2, 8, 2, 8, 1),
 )
-_EVIDENCE = 500  # characters
-_GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)
 
 
 def cut(probed: Probed, sandbox: Sandbox) -> Outcome[Cut]:
     """The pieces of a module, or the reason why its calls could not be recorded."""
-    workloads = tuple({"tensors": [asdict(t) for t in one.tensors], "args": one.args} for one in probed.workloads)
-    request = SliceRequest(probed.python_code, workloads, MOST_NODES)
-    report = sandbox.run(Job(SLICE, request, limits=_GUEST))
-    if report.status is not Status.OK or report.reply is None:
-        return failed(report, probed.id)
-    if "reason" in report.reply:
-        known = {Reason.TOO_BIG.value: Reason.TOO_BIG, Reason.NO_WORKLOAD.value: Reason.NO_WORKLOAD}
-        reason = known.get(str(report.reply["reason"]), Reason.CRASHED)
-        return Dropped(probed.id, reason, str(report.reply.get("evidence", ""))[:_EVIDENCE])
-    try:
-        graph = parse_graph(report.reply.get("nodes"))
-    except ValueError as error:
-        return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
-    return Kept(_cut(probed, graph))
+    recorded = record_calls(probed, sandbox)
+    return Kept(_cut(probed, recorded.record.graph)) if isinstance(recorded, Kept) else recorded
 
 
 def _cut(probed: Probed, graph: Sequence[Node]) -> Cut:

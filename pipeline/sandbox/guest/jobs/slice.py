@@ -20,23 +20,24 @@ _NAME = "sliced"
 
 
 def run(request: SliceRequest, tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Record each workload. The reply has `nodes`, or `reason` (a code of `Reason`) and `evidence`."""
+    """Record each workload. The reply has `nodes` and the `result`, or `reason` (a code of `Reason`) and `evidence`."""
     torch.set_num_threads(1)
     seed(0)
-    graphs = []
+    graphs, results = [], []
     for i, workload in enumerate(request.workloads):
         try:
-            graph, failure = attempt(lambda: _recorded(request, workload), "")  # noqa: B023  called at once
+            recorded, failure = attempt(lambda: _recorded(request, workload), "")  # noqa: B023  called at once
         except TooBig as error:
             return {"reason": "too_big", "evidence": str(error)}, {}
-        if graph is not None:
-            graphs.append(graph)
+        if recorded is not None:
+            graphs.append(recorded[0])
+            results.append(recorded[1])
         elif i == 0:
             return {"reason": "no_workload", "evidence": str(failure)}, {}
-    return {"nodes": merged(graphs)}, {}
+    return {"nodes": merged(graphs), "result": results[0]}, {}
 
 
-def _recorded(request: SliceRequest, workload: dict[str, Any]) -> list[dict[str, Any]]:
+def _recorded(request: SliceRequest, workload: dict[str, Any]) -> tuple[list[dict[str, Any]], Any]:
     module = load_source(request.code, _NAME)
     model = module.Model(*module.get_init_inputs())
     model.eval()
@@ -45,6 +46,7 @@ def _recorded(request: SliceRequest, workload: dict[str, Any]) -> list[dict[str,
     recorder = Recorder(model, inputs, [spec.name for spec in specs], request.most_nodes)
     args = pytree.fill(json.loads(workload["args"]), inputs)
     with torch.no_grad(), recorder.with_layers():
-        model(*args)
+        returned = model(*args)
+    result = recorder.result(returned)
     recorder.ranges()
-    return recorder.nodes
+    return recorder.nodes, result

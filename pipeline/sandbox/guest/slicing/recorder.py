@@ -28,7 +28,7 @@ _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "true_divide": "/", "matmul": "@", "pow": "**", "gt": ">",
     "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!=", "floor_divide": "//", "remainder": "%", "__and__": "&",
     "__or__": "|", "__floordiv__": "//", "__mod__": "%", "__pow__": "**", "__truediv__": "/", "__sub__": "-",
-    "__mul__": "*", "__add__": "+", "__matmul__": "@", "bitwise_and": "&", "bitwise_or": "|",
+    "__mul__": "*", "__add__": "+", "__matmul__": "@", "__eq__": "==", "__ne__": "!=", "bitwise_and": "&", "bitwise_or": "|",
 }  # fmt: skip
 _REVERSED = {"__rsub__": "-", "__rdiv__": "/", "__rtruediv__": "/", "__rpow__": "**", "__radd__": "+", "__rmul__": "*",
              "__rmatmul__": "@"}  # fmt: skip
@@ -96,7 +96,7 @@ class Recorder(TorchFunctionMode):
             self._add("infix", _REVERSED[name], (args[1], args[0]), {}, result)
         else:
             changes = name.endswith("_") and not name.endswith("__")
-            plain = name.removesuffix("_") if changes else re.sub(r"^__i(\w+__)$", r"__\1", name)
+            plain = name.removesuffix("_") if changes else re.sub(r"^__i(?!nvert)(\w+__)$", r"__\1", name)
             if plain in _INFIX and len(args) == 2 and not kwargs:
                 self._add("infix", _INFIX[plain], args, {}, result)
             elif plain == "neg" and len(args) == 1:
@@ -164,6 +164,14 @@ class Recorder(TorchFunctionMode):
         if isinstance(value, float):
             return {"value": value} if abs(value) < float("inf") else {"code": f'float("{value}")'}
         return {"unknown": type(value).__name__}
+
+    def result(self, value: Any) -> Any:
+        """The result of `forward`, written as arguments of a node are."""
+        if isinstance(value, dict):
+            return {"dict": {str(key): self.result(item) for key, item in value.items()}}
+        if type(value) in (tuple, list):
+            return {type(value).__name__: [self.result(item) for item in value]}
+        return {"unknown": type(value).__name__} if isinstance(value, tuple) else self._encode(value)
 
     def ranges(self) -> None:
         """Add to each integer tensor the range of its values."""
