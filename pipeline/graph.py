@@ -85,6 +85,8 @@ VARIANTS = (
           folder="variants", reads_from="balance"),
     Stage("autotuned", Lowered, Variant, "MakeAutotunedRows", "make rows with autotuned kernels",
           folder="variants", reads_from="lower"),
+    Stage("operators", Probed, Variant, "MakeOperatorRows", "make rows with a kernel for each operator",
+          folder="variants", reads_from="balance"),
 )  # fmt: skip
 ALL = (*STAGES, BACKWARD, *VARIANTS, SLICE)  # a stage's place is the number of its folder
 _CUT = STAGES.index(next(stage for stage in STAGES if stage.extra_input == SLICE.name))

@@ -40,7 +40,7 @@ def module_prompt(row: Row, general: bool = True) -> list[prompts.Message]:
     Args:
         general: the kernel must accept all sizes that the row's workloads vary; else those of its first workload.
     """
-    by_compiler = row.triton_code and row.generator.kind != "model"  # others have no guards
+    by_compiler = row.triton_code and row.generator.kind == "inductor"  # others have no guards
     guards = row.guards if by_compiler else None
     sizes = supported_inputs(row.workloads, guards, general)
     shapes = made_shapes(row.shapes, row.workloads, guards, general)

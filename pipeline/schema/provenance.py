@@ -27,11 +27,11 @@ class Licence:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """The author of a candidate: a compiler or a language model."""
+    """The author of a candidate: a compiler, a language model, or the library of operators."""
 
-    kind: str  # `inductor` or `model`
-    name: str  # `torch.inductor`, or the model's name
-    version: str  # torch's version, or the model's revision
+    kind: str  # `inductor`, `model` or `library`
+    name: str  # `torch.inductor`, the model's name, or `kernelquarry.operators`
+    version: str  # torch's version, the model's revision, or ours
     options: str  # canonical JSON: target and compiler options, or sampling parameters
 
 

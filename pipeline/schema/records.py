@@ -465,7 +465,7 @@ class TrainingPair(Pair):
 
 @dataclass(frozen=True, slots=True)
 class Variant(Pair):
-    """One row of the config `variants`: a half-precision or autotuned kernel, see `docs/guides/variants.md`.
+    """One row of the config `variants`: kernels in half precision, autotuned, or one for each operator.
 
     The trials of an autotuned kernel hold the errors of its worst configuration. In half precision, `get_inputs()`
     draws tensors of the dtype, and `workloads` and `state` have it. There are no timings, explanations and marks.

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from kernelquarry.pipeline.schema import parse_python
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Candidate, Lowered, Purity, Source
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Candidate, Lowered, Probed, Purity, Source
 
 from .constructor.constructor_slice import slice_constructor
 from .forward.arguments import Argument, arguments, result, signature, size_word
@@ -84,10 +84,24 @@ def constructor_text(python_code: str, state: Sequence[str]) -> str:
     return file_text(_imports(constructor.imports, (), (), texts), texts)
 
 
+def file_around(probed: Probed, forward: str, functions: str) -> str:
+    """The file of a kernel whose `forward` and functions are given, with what the module's constructor needs.
+
+    Raises:
+        NeedsImport, NotTidied: the constructor cannot be sliced.
+    """
+    constructor = slice_constructor(probed.python_code, [state.name for state in probed.state], ())
+    texts = [*map(function_text, constructor.definitions), f"{_entry_text(constructor.entry)}\n\n{forward}", functions]
+    imports = _imports(constructor.imports, (), (), texts)
+    if re.search(r"\bmath\.", functions) and "import math" not in imports:
+        imports = ["import math", *([] if "" in imports else [""]), *imports]
+    return file_text(imports, texts)
+
+
 def _render(lowered: Lowered, autotuned: bool) -> tuple[str, list[Body]]:
     """The text of the file, and its functions that launch kernels."""
     raw = parse(lowered.inductor_code)
-    forward = signature(lowered)
+    forward = signature(lowered.probed)
     given = arguments(lowered, forward)
     taken = {"self"} | {argument.arg for argument in ast.walk(forward) if isinstance(argument, ast.arg)}
     sizes = [step for step in steps(raw.call) if isinstance(step, Size)]

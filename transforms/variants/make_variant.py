@@ -11,6 +11,7 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Lowered, Probed, StateSpec, TensorSpec, TrainingPair, Variant
 from kernelquarry.transforms.lower import lower
+from kernelquarry.transforms.operators import write_candidate
 from kernelquarry.transforms.probe.inference import for_inference
 from kernelquarry.transforms.probe.positional import positional
 from kernelquarry.transforms.probe.render_module import render
@@ -42,6 +43,11 @@ def backward(probed: Probed, sandbox: Sandbox, settings: VerifySettings = _SETTI
 def autotuned(lowered: Lowered, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[Variant]:
     """A row of the module with autotuned kernels, or the outcome of the stage that drops it."""
     return _row(lowered, sandbox, settings, partial(tidy, autotuned=True))
+
+
+def operators(probed: Probed, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[Variant]:
+    """A row of the module with a kernel for each operator, or the outcome of the stage that drops it."""
+    return _row(probed, sandbox, settings, partial(write_candidate, sandbox=sandbox))
 
 
 def _lowered_anew(probed: Probed, sandbox: Sandbox, settings: VerifySettings, **how: Any) -> Outcome[Any]:

@@ -1,4 +1,4 @@
-"""Stages `float16`, `bfloat16`, `autotuned` and `backward`: modules -> rows with other kernels, or gradients too."""
+"""Stages `float16`, `bfloat16`, `autotuned`, `operators`, `backward`: rows with other kernels, or gradients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kernelquarry.pipeline.schema.records import TrainingPair, Variant
 from kernelquarry.transforms.stage_transform import ApplyToEach
 from kernelquarry.transforms.verify.transform import JOBS
 
-from .make_variant import autotuned, backward, bfloat16, float16
+from .make_variant import autotuned, backward, bfloat16, float16, operators
 
 
 class MakeFloat16Rows(ApplyToEach):
@@ -22,6 +22,11 @@ class MakeBfloat16Rows(ApplyToEach):
 
 class MakeAutotunedRows(ApplyToEach):
     work = Work("autotuned", autotuned, Variant, ExecutionMode.GUESTS, jobs=JOBS)
+    executes_kernels = True
+
+
+class MakeOperatorRows(ApplyToEach):
+    work = Work("operators", operators, Variant, ExecutionMode.GUESTS, jobs=("slice", *JOBS))
     executes_kernels = True
 
 

@@ -162,7 +162,7 @@ class Task:
             purity=kernel.purity,
             extern_ops=kernel.extern_ops,
             shape_general=kernel.shape_general,
-            by_model=kernel.generator.kind == "model",
+            by_model=kernel.generator.kind != "inductor",
             guards=kernel.guards,
             training=training,
             dtype=dtype,

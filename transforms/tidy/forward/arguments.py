@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workload
+from kernelquarry.pipeline.schema.records import Binding, Lowered, Probed, Source, Workload
 from kernelquarry.transforms.workloads.axis_names import IMAGE_AXES, axis_word
 
 from ..constructor.constructor_slice import forward_of
@@ -31,14 +31,14 @@ class Argument:
     is_input: bool  # a tensor of the call, not state
 
 
-def signature(lowered: Lowered) -> ast.arguments:
+def signature(probed: Probed) -> ast.arguments:
     """The signature of the reference's `forward`; if torch defines it, one with the tensors of the workload.
 
     Raises:
         NotTidied: torch defines it, and the workload has arguments other than tensors.
     """
-    found = forward_of(lowered.probed.python_code)
-    workload = lowered.probed.workloads[0]
+    found = forward_of(probed.python_code)
+    workload = probed.workloads[0]
     if found is not None:
         return _named(found.args, workload)
     names = [re.sub(r"\W", "_", spec.name) or f"x{i}" for i, spec in enumerate(workload.tensors)]

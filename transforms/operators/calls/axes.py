@@ -1,0 +1,191 @@
+"""Reductions, softmax and normalisations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kernelquarry.transforms.slice.traced_graph import Node
+
+from .elements import binary
+from .table import TABLE, Handler, NotWritten, on, path_of, setting
+from .table import given as given_of
+
+if TYPE_CHECKING:
+    from ..write_forward import Writer
+
+
+def _dims(w: Writer, node: Node, given: dict[str, Any]) -> str:
+    """The axes of a reduction; all if none are given."""
+    dim = w.constant(given.get("dim"))
+    if dim is None or dim == ():
+        return str(tuple(range(w.rank(given["x"]))))
+    return str(dim)
+
+
+def _reduction(function: str, dtypes: tuple[str, ...] = ("float32",)) -> Handler:
+    def handler(w: Writer, node: Node) -> str:
+        given = w.given(node)
+        if "dtype" in given:
+            raise NotWritten("a dtype of a reduction")
+        x = given["x"]
+        if w.node(x).dtype not in dtypes:
+            raise NotWritten(f"{node.operator} of {w.node(x).dtype}")
+        keep = ", keepdim=True" if w.constant(given.get("keepdim"), False) else ""
+        return w.call(function, f"{w.tensor(x, '')}, {_dims(w, node, given)}{keep}")
+
+    return handler
+
+
+TABLE["sum"] = _reduction("reduce_sum", ("float32", "int64"))
+TABLE["mean"] = _reduction("reduce_mean")
+TABLE["amax"] = _reduction("reduce_max")
+TABLE["amin"] = _reduction("reduce_min")
+TABLE["logsumexp"] = _reduction("logsumexp")
+TABLE["argmax"] = _reduction("index_of_max")
+TABLE["argmin"] = _reduction("index_of_min")
+TABLE["prod"] = _reduction("product")
+
+
+@on("max", "min")
+def _max(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    if "dim" in given and w.is_tensor(given["dim"]):
+        return binary(w, "maximum" if node.operator == "max" else "minimum", given["x"], given["dim"], node)
+    return w.call(f"reduce_{node.operator}", f"{w.tensor(given['x'])}, {_dims(w, node, given)}")
+
+
+@on("var", "std")
+def _var(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    dim = given.get("dim")
+    unbiased = w.constant(given.get("unbiased"), True)
+    correction = w.constant(given.get("correction"), 1 if unbiased else 0)
+    keepdim = given.get("keepdim")
+    if isinstance(dim, dict) and isinstance(dim.get("value"), bool):  # var(x, unbiased)
+        correction, dim = int(dim["value"]), None
+    elif keepdim is not None and len(node.args) > 3:  # var(x, dim, unbiased, keepdim)
+        raise NotWritten("old order of arguments of var")
+    elif len(node.args) == 3:
+        correction, keepdim = int(bool(w.constant(node.args[2]))), node.kwargs.get("keepdim")
+    keep = ", keepdim=True" if w.constant(keepdim, False) else ""
+    dims = _dims(w, node, {"x": given["x"]} | ({"dim": dim} if dim else {}))
+    text = w.call("variance", f"{w.tensor(given['x'])}, {dims}, {correction}{keep}")
+    return text if node.operator == "var" else w.call("sqrt", text)
+
+
+@on("norm", "linalg_vector_norm", "linalg_norm")
+def _norm(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    order = w.constant(given.get("p", given.get("ord")), 2)
+    keep = ", keepdim=True" if w.constant(given.get("keepdim"), False) else ""
+    x, dims = w.tensor(given["x"]), _dims(w, node, given)
+    if order in (2, "fro"):
+        return w.call("vector_norm", f"{x}, {dims}{keep}")
+    if order == 1:
+        return w.call("reduce_sum", f"{w.call('absolute', x)}, {dims}{keep}")
+    raise NotWritten(f"a norm of order {order}")
+
+
+@on("normalize")
+def _normalize(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    dim = w.constant(given.get("dim"), 1)
+    if w.constant(given.get("p"), 2) != 2 or isinstance(dim, tuple):
+        raise NotWritten("another norm")
+    eps = w.constant(given.get("eps"), 1e-12)
+    return w.call("normalize", f"{w.tensor(given['x'])}, {dim}" + (f", {eps}" if eps != 1e-12 else ""))
+
+
+@on("softmax", "layer:Softmax", "log_softmax", "layer:LogSoftmax", "layer:Softmax2d")
+def _softmax(w: Writer, node: Node) -> str:
+    dim = -3 if node.name == "Softmax2d" else setting(w, node, "dim", None)
+    if dim is None:
+        dim = 0 if w.rank(node.args[0]) in (0, 1, 3) else 1
+    if node.kind != "layer" and w.given(node).get("dtype", {"code": "torch.float32"}) != {"code": "torch.float32"}:
+        raise NotWritten("a dtype of softmax")
+    function = "log_softmax" if node.operator in ("log_softmax", "LogSoftmax") else "softmax"
+    return w.call(function, f"{w.tensor(node.args[0])}, {dim}")
+
+
+@on("cumsum")
+def _cumsum(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    return w.call("cumulative_sum", f"{w.tensor(given['x'])}, {w.constant(given['dim'])}")
+
+
+def weights_of(w: Writer, node: Node, given: dict[str, Any], *names: str) -> list[str]:
+    """Texts of the tensors of a function or layer; None for those that it does not have."""
+    if node.kind == "layer":
+        has = node.arguments.get("affine", node.arguments.get("elementwise_affine", True))
+        has_bias = has and node.arguments.get("bias", True)
+        return [f"{path_of(node)}.{name}" if (has_bias if name == "bias" else has) else "None" for name in names]
+    return [w.tensor(given[name]) if name in given else "None" for name in names]
+
+
+@on("layer_norm", "layer:LayerNorm", "rms_norm", "layer:RMSNorm")
+def _layer_norm(w: Writer, node: Node) -> str:
+    given = given_of(w, node)
+    shape = setting(w, node, "normalized_shape", None)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    x = w.tensor(given["x"])
+    if (
+        node.kind == "layer"
+        and setting(w, node, "eps", 1e-5) is not None
+        and not ("rms" in node.operator.lower() and "eps" not in node.arguments)
+    ):
+        return w.call("rms_norm_layer" if "RMS" in node.name else "layer_norm_layer", f"{x}, {path_of(node)}")
+    if "rms" in node.operator.lower():
+        eps = setting(w, node, "eps", None) or 1.1920928955078125e-07
+        (weight,) = weights_of(w, node, given, "weight")
+        return w.call("rms_norm", f"{x}, {shape}, {weight}, {eps}")
+    weight, bias = weights_of(w, node, given, "weight", "bias")
+    return w.call("layer_norm", f"{x}, {shape}, {weight}, {bias}{_eps(w, node)}")
+
+
+def _eps(w: Writer, node: Node) -> str:
+    eps = setting(w, node, "eps", 1e-5)
+    return f", {eps}" if eps != 1e-5 else ""
+
+
+@on("group_norm", "layer:GroupNorm")
+def _group_norm(w: Writer, node: Node) -> str:
+    given = given_of(w, node)
+    if node.kind == "layer":
+        return w.call("group_norm_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
+    weight, bias = weights_of(w, node, given, "weight", "bias")
+    groups = setting(w, node, "num_groups", None)
+    return w.call("group_norm", f"{w.tensor(given['x'])}, {groups}, {weight}, {bias}{_eps(w, node)}")
+
+
+@on("instance_norm", *(f"layer:InstanceNorm{n}d" for n in "123"))
+def _instance_norm(w: Writer, node: Node) -> str:
+    given = given_of(w, node)
+    if node.kind == "layer" and (
+        node.arguments.get("track_running_stats") or w.rank(given["x"]) < int(node.name[-2]) + 2
+    ):
+        raise NotWritten("an instance norm with running statistics, or of one image")
+    if node.kind == "layer":
+        affine = node.arguments.get("affine", False)
+        weight, bias = (f"{path_of(node)}.{name}" if affine else "None" for name in ("weight", "bias"))
+    else:
+        if not w.constant(given.get("use_input_stats"), True):
+            raise NotWritten("an instance norm with running statistics")
+        weight, bias = weights_of(w, node, given, "weight", "bias")
+    x = w.tensor(given["x"])
+    return w.call("group_norm", f"{x}, {x}.shape[1], {weight}, {bias}{_eps(w, node)}")
+
+
+@on("batch_norm", *(f"layer:BatchNorm{n}d" for n in "123"))
+def _batch_norm(w: Writer, node: Node) -> str:
+    given = given_of(w, node)
+    if node.kind == "layer" and not node.arguments.get("track_running_stats", True):
+        raise NotWritten("a batch norm without running statistics")
+    if node.kind != "layer" and w.constant(given.get("training"), False):
+        raise NotWritten("a batch norm of the batch")
+    if w.rank(given["x"]) < 2:
+        raise NotWritten("a batch norm of a vector")
+    if node.kind == "layer":
+        return w.call("batch_norm_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
+    mean, var = w.tensor(given["running_mean"]), w.tensor(given["running_var"])
+    weight, bias = weights_of(w, node, given, "weight", "bias")
+    return w.call("batch_norm", f"{w.tensor(given['x'])}, {mean}, {var}, {weight}, {bias}{_eps(w, node)}")

@@ -1,0 +1,209 @@
+"""Products of matrices and convolutions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kernelquarry.transforms.slice.traced_graph import Node
+
+from .axes import weights_of
+from .table import NotWritten, on, path_of, plain, repeated, setting
+from .table import given as given_of
+
+if TYPE_CHECKING:
+    from ..write_forward import Writer
+
+
+def matmul(w: Writer, one: tuple[str, int], other: tuple[str, int]) -> str:
+    """The product of two tensors (text, rank)."""
+    (x, rank), (y, second) = one, other
+    if rank > 1 and second > 1:
+        return w.call("matmul", f"{x}, {y}")
+    if rank == second == 1:
+        return w.call("reduce_sum", f"{w.call('mul', f'{x}, {y}')}, 0")
+    if rank == 1:
+        return w.call("matmul", f"{x}.unsqueeze(0), {y}") + ".squeeze(-2)"
+    return w.call("matmul", f"{x}, {y}.unsqueeze(-1)") + ".squeeze(-1)"
+
+
+@on("infix:@", "matmul", "bmm", "mm", "mv", "dot")
+def _matmul(w: Writer, node: Node) -> str:
+    one, other = node.args if node.kind == "infix" else (v for k, v in w.given(node).items())
+    return matmul(w, (w.tensor(one), w.rank(one)), (w.tensor(other), w.rank(other)))
+
+
+@on("baddbmm", "addmm")
+def _addmm(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    if "alpha" in given or "beta" in given:
+        raise NotWritten("a factor of a sum")
+    found = w.call("matmul", f"{w.tensor(given['batch1'])}, {w.tensor(given['batch2'])}")
+    return w.call("add", f"{w.tensor(given['x'])}, {found}")
+
+
+@on("outer")
+def _outer(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    return w.call("mul", f"{w.tensor(given['x'])}.unsqueeze(1), {w.tensor(given['other'])}")
+
+
+@on("linear", "layer:Linear")
+def _linear(w: Writer, node: Node) -> str:
+    given = given_of(w, node)
+    if node.kind == "layer":
+        return w.call("linear_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
+    weight, bias = weights_of(w, node, given, "weight", "bias")
+    return w.call("linear", f"{w.tensor(given['x'])}, {weight}, {bias}")
+
+
+@on(*(f"conv{n}d" for n in "123"), *(f"layer:Conv{n}d" for n in "123"))
+def _conv(w: Writer, node: Node) -> str:
+    n = int(node.operator[-2])
+    given = given_of(w, node)
+    stride = repeated(setting(w, node, "stride", 1), n)
+    dilation = repeated(setting(w, node, "dilation", 1), n)
+    padding = setting(w, node, "padding", 0)
+    kernel = _kernel(w, node, given, n)
+    if padding == "same":
+        totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+        if any(total % 2 for total in totals):
+            raise NotWritten("a padding that differs between the sides")
+        padding = tuple(total // 2 for total in totals)
+    padding = repeated(0 if padding == "valid" else padding, n)
+    groups = setting(w, node, "groups", 1)
+    is_plain = node.kind == "layer" and not isinstance(node.arguments.get("padding", 0), str)
+    x = w.tensor(given["x"])
+    single = w.rank(given["x"]) == n + 1
+    mode = setting(w, node, "padding_mode", "zeros")
+    if mode != "zeros":
+        for axis, pad in enumerate(padding):
+            x = w.call(f"{mode}_pad_axis", f"{x}, {axis - n}, {pad}, {pad}") if pad else x
+        padding = (0,) * n
+    x = f"{x}.unsqueeze(0)" if single else x
+    if is_plain and mode == "zeros":
+        text = w.call(f"conv{n}d_layer", f"{x}, {path_of(node)}")
+    else:
+        weight, bias = weights_of(w, node, given, "weight", "bias")
+        text = w.call(f"conv{n}d", ", ".join(map(str, [x, weight, bias, stride, padding, dilation, groups])))
+    return f"{text}.squeeze(0)" if single else text
+
+
+def _kernel(w: Writer, node: Node, given: dict[str, Any], n: int) -> tuple[int, ...]:
+    if node.kind == "layer":
+        return repeated(plain(node.arguments["kernel_size"]), n)
+    return w.node(given["weight"]).shapes[0][2:]
+
+
+@on("conv_transpose1d", "conv_transpose2d", "layer:ConvTranspose1d", "layer:ConvTranspose2d")
+def _conv_transpose(w: Writer, node: Node) -> str:
+    n = int(node.operator[-2])
+    given = given_of(w, node)
+    names = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1}
+    settings = [repeated(setting(w, node, name, default), n) for name, default in names.items()]
+    if w.rank(given["x"]) != n + 2:
+        raise NotWritten("a transposed convolution of one image")
+    if node.kind == "layer":
+        return w.call(f"conv_transpose{n}d_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
+    weight, bias = weights_of(w, node, given, "weight", "bias")
+    groups = setting(w, node, "groups", 1)
+    return w.call(f"conv_transpose{n}d", ", ".join(map(str, [w.tensor(given["x"]), weight, bias, *settings, groups])))
+
+
+@on("scaled_dot_product_attention")
+def _attention(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    q, k, v = (w.tensor(given[name]) for name in ("x", "key", "value"))
+    if w.constant(given.get("dropout_p"), 0.0) or w.constant(given.get("enable_gqa"), False):
+        raise NotWritten("attention with dropout or fewer heads")
+    scores = w.call("matmul", f"{q}, {k}.transpose(-2, -1)")
+    scale = w.constant(given.get("scale"))
+    sizes = {shape[-1] for shape in w.node(given["x"]).shapes}
+    if scale is None:
+        value = str(sizes.pop() ** -0.5) if len(sizes) == 1 else f"{q}.shape[-1] ** -0.5"
+    else:
+        value = w.number(scale)
+    scores = w.call("mul_scalar", f"{scores}, {value}")
+    if w.constant(given.get("is_causal"), False):
+        raise NotWritten("causal attention")
+    if "attn_mask" in given:
+        mask = given["attn_mask"]
+        if w.node(mask).dtype == "float32":
+            scores = w.call("add", f"{scores}, {w.tensor(mask)}")
+        else:
+            raise NotWritten("attention with a mask of booleans")
+    return w.call("matmul", f"{w.call('softmax', f'{scores}, -1')}, {v}")
+
+
+@on("einsum")
+def _einsum(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    equation = w.constant(given["equation"]).replace(" ", "")
+    trees = given["x"].get("tuple") or given["x"].get("list")
+    if "..." in equation or "->" not in equation:
+        raise NotWritten("an einsum with an ellipsis")
+    sources, target = equation.split("->")
+    inputs = sources.split(",")
+    if len(set(target)) != len(target) or any(len(set(one)) != len(one) for one in inputs):
+        raise NotWritten("an einsum with a diagonal")
+    texts = [w.tensor(tree) for tree in trees]
+    if len(inputs) == 1:
+        return _permuted_sum(w, texts[0], inputs[0], target)
+    if len(inputs) != 2:
+        raise NotWritten("an einsum of more than two tensors")
+    (a, b), (x, y) = inputs, texts
+    x, a = _without(w, x, a, set(b) | set(target))
+    y, b = _without(w, y, b, set(a) | set(target))
+    common = [i for i in target if i in a and i in b]
+    summed = [i for i in a if i in b and i not in target]
+    ones, others = [i for i in target if i in a and i not in b], [i for i in target if i in b and i not in a]
+    if not summed:
+        aligned = [_aligned(text, labels, target) for text, labels in ((x, a), (y, b))]
+        return w.call("mul", ", ".join(aligned))
+    sizes = {label: f"{text}.shape[{labels.index(label)}]" for text, labels in ((x, a), (y, b)) for label in labels}
+    left = _merged(x, a, [common, ones, summed], sizes)
+    right = _merged(y, b, [common, summed, others], sizes)
+    text = w.call("matmul", f"{left}, {right}")
+    order = [*common, *ones, *others]
+    if len(ones) != 1 or len(others) != 1 or (len(common) > 1 and any(map(_is_merged, (left, right)))):
+        text += f".view({', '.join(sizes[label] for label in order)})"
+    if order != list(target):
+        text += f".permute({', '.join(str(order.index(label)) for label in target)})"
+    return text
+
+
+def _is_merged(text: str) -> bool:
+    return ".reshape(" in text
+
+
+def _without(w: Writer, x: str, labels: str, needed: set[str]) -> tuple[str, str]:
+    """A tensor without the axes that only it has."""
+    dims = tuple(i for i, label in enumerate(labels) if label not in needed)
+    if not dims:
+        return x, labels
+    text = w.call("reduce_sum", f"{x}, {dims}")
+    raise NotWritten(f"an axis that one operand has alone: {text}")
+
+
+def _permuted_sum(w: Writer, x: str, labels: str, target: str) -> str:
+    dims = tuple(i for i, label in enumerate(labels) if label not in target)
+    rest = [label for label in labels if label in target]
+    text = w.call("reduce_sum", f"{x}, {dims}") if dims else x
+    return text if rest == list(target) else f"{text}.permute({', '.join(str(rest.index(i)) for i in target)})"
+
+
+def _aligned(x: str, labels: str, target: str) -> str:
+    order = [labels.index(label) for label in target if label in labels]
+    text = x if order == sorted(order) else f"{x}.permute({', '.join(map(str, order))})"
+    index = ", ".join(":" if label in labels else "None" for label in target)
+    return text if "None" not in index else f"{text}[{index}]"
+
+
+def _merged(x: str, labels: str, groups: list[list[str]], sizes: dict[str, str]) -> str:
+    """A tensor with the axes of each group as one; those of the first stay apart where the others are one each."""
+    order = [labels.index(label) for group in groups for label in group]
+    text = x if order == sorted(order) else f"{x}.permute({', '.join(map(str, order))})"
+    if len(groups[1]) == 1 and len(groups[2]) == 1:
+        return text
+    shape = [sizes[label] for label in groups[0]]
+    shape += [" * ".join(sizes[label] for label in group) or "1" for group in groups[1:]]
+    return f"{text}.reshape({', '.join(shape)})"

@@ -1,0 +1,156 @@
+"""The table of calls of PyTorch that can be written, which the other files of this folder fill."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kernelquarry.transforms.slice.traced_graph import Node
+
+if TYPE_CHECKING:
+    from ..write_forward import Writer
+
+Handler = Callable[["Writer", Node], str]
+# A call -> the function that writes it. Layers and operators have their kind in front: `layer:ReLU`, `infix:+`.
+TABLE: dict[str, Handler] = {}
+
+
+class NotWritten(Exception):
+    """No function of the library computes what a module calls."""
+
+
+# Parameters of functions and methods, by position; `*` takes the rest. Others have one tensor.
+_PARAMETERS = {
+    name: parameters.split()
+    for names, parameters in {
+        "view reshape permute repeat expand flip tile": "x *sizes",
+        "transpose swapaxes": "x dim0 dim1",
+        "movedim moveaxis": "x source destination",
+        "unsqueeze squeeze unbind": "x dim",
+        "flatten": "x start_dim end_dim",
+        "unflatten": "x dim sizes",
+        "chunk": "x chunks dim",
+        "split": "x split_size_or_sections dim",
+        "narrow": "x dim start length",
+        "select": "x dim index",
+        "view_as expand_as reshape_as type_as": "x other",
+        "sum mean amax amin prod std var logsumexp max min argmax argmin any all": "x dim keepdim",
+        "softmax log_softmax": "x dim _stacklevel dtype",
+        "cumsum": "x dim",
+        "norm": "x p dim keepdim",
+        "linalg_vector_norm linalg_norm vector_norm": "x ord dim keepdim",
+        "normalize": "x p dim eps",
+        "clamp clip": "x min max",
+        "clamp_min": "x min",
+        "clamp_max": "x max",
+        "where": "condition x other",
+        "masked_fill": "x mask value",
+        "lerp": "x end weight",
+        "addcmul addcdiv": "x tensor1 tensor2 value",
+        "cat concat concatenate stack hstack vstack": "x dim",
+        "pad": "x pad mode value",
+        "linear": "x weight bias",
+        "conv1d conv2d conv3d": "x weight bias stride padding dilation groups",
+        "conv_transpose1d conv_transpose2d": "x weight bias stride padding output_padding groups dilation",
+        "batch_norm": "x running_mean running_var weight bias training momentum eps",
+        "layer_norm": "x normalized_shape weight bias eps",
+        "rms_norm": "x normalized_shape weight eps",
+        "group_norm": "x num_groups weight bias eps",
+        "instance_norm": "x running_mean running_var weight bias use_input_stats momentum eps",
+        "leaky_relu": "x negative_slope",
+        "elu celu": "x alpha",
+        "hardtanh": "x min_val max_val",
+        "softplus": "x beta threshold",
+        "softshrink hardshrink": "x lambd",
+        "threshold _threshold": "x threshold value",
+        "gelu": "x approximate",
+        "glu": "x dim",
+        "prelu": "x weight",
+        "max_pool1d max_pool2d": "x kernel_size stride padding dilation ceil_mode return_indices",
+        "avg_pool1d avg_pool2d": "x kernel_size stride padding ceil_mode count_include_pad divisor_override",
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d": "x output_size",
+        "interpolate": "x size scale_factor mode align_corners recompute_scale_factor antialias",
+        "upsample": "x size scale_factor mode align_corners",
+        "pixel_shuffle pixel_unshuffle": "x factor",
+        "embedding": "x weight",
+        "index_select": "x dim index",
+        "gather": "x dim index",
+        "einsum": "equation *x",
+        "scaled_dot_product_attention": "x key value attn_mask dropout_p is_causal scale enable_gqa",
+        "arange": "start end step",
+        "zeros ones empty": "*sizes",
+        "full": "sizes value",
+        "full_like": "x value",
+        "new_zeros new_ones": "x *sizes",
+        "new_full": "x sizes value",
+        "tril triu": "x diagonal",
+        "roll": "x shifts dims",
+        "repeat_interleave": "x repeats dim",
+        "mse_loss l1_loss binary_cross_entropy_with_logits": "x target",
+        "cosine_similarity": "x other dim eps",
+        "to": "x dtype",
+        "type": "x dtype",
+        "grid_sample": "x grid mode padding_mode align_corners",
+        "baddbmm addmm": "x batch1 batch2",
+        "outer": "x other",
+        "_weight_norm": "x g dim",
+        "dropout": "x p training",
+        "diagonal": "x offset dim1 dim2",
+        "tensor": "value",
+    }.items()
+    for name in names.split()
+}
+_TWO = ["x", "other"]
+
+
+def parameters_of(node: Node) -> list[str]:
+    return _PARAMETERS.get(node.operator, _TWO)
+
+
+def on(*calls: str) -> Callable[[Handler], Handler]:
+    """Enter a handler for these calls."""
+
+    def enter(handler: Handler) -> Handler:
+        TABLE.update(dict.fromkeys(calls, handler))
+        return handler
+
+    return enter
+
+
+def setting(w: Writer, node: Node, name: str, default: Any) -> Any:
+    """A setting of a layer, or an argument of a function that is a constant."""
+    if node.kind == "layer":
+        return plain(node.arguments.get(name, default))
+    return w.constant(w.given(node).get(name), default)
+
+
+def plain(value: Any) -> Any:
+    """A layer's argument with tuples for lists."""
+    return tuple(map(plain, value)) if isinstance(value, list) else value
+
+
+def repeated(value: Any, n: int) -> tuple[Any, ...]:
+    """A setting for each of `n` axes."""
+    found = tuple(value) if isinstance(value, tuple | list) else (value,)
+    return found * n if len(found) == 1 and n > 1 else found
+
+
+def given(w: Writer, node: Node) -> dict[str, Any]:
+    """The arguments of a function by name; a layer has the input alone."""
+    return {"x": node.args[0]} if node.kind == "layer" else w.given(node)
+
+
+def path_of(node: Node) -> str:
+    """The expression of a layer."""
+    if not node.path:
+        raise NotWritten(f"a layer {node.name} that no attribute holds")
+    return attribute(node.path)
+
+
+def attribute(path: str) -> str:
+    """The expression of an attribute: `self.blocks[0].weight` for `blocks.0.weight`."""
+    parts = path.split(".")
+    if not all(part.isdigit() or (part.isidentifier() and not keyword.iskeyword(part)) for part in parts):
+        raise NotWritten(f"an attribute {path}")
+    return "self" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)

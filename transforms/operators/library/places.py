@@ -1,0 +1,267 @@
+"""Functions that move elements: an axis is joined, padded, turned or read by index, seen as (outer, axis, inner)."""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+
+
+def copied(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    copied_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
+    return out
+
+
+@triton.jit
+def copied_kernel(x_ptr, out_ptr, numel, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offset, mask=offset < numel)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
+
+
+def concatenate(tensors, dim):
+    shape = list(tensors[0].shape)
+    shape[dim] = sum(x.shape[dim] for x in tensors)
+    out = torch.empty(shape, device=tensors[0].device, dtype=tensors[0].dtype)
+    inner = math.prod(shape[dim % len(shape) + 1 :])
+    start = 0
+    for x in tensors:
+        n = x.shape[dim]
+        concatenate_kernel[(triton.cdiv(x.numel(), 1024),)](
+            x.contiguous(), out, x.numel(), n * inner, shape[dim] * inner, start * inner, BLOCK=1024
+        )
+        start += n
+    return out
+
+
+@triton.jit
+def concatenate_kernel(x_ptr, out_ptr, numel, row, out_row, start, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offset, mask=offset < numel)
+    tl.store(out_ptr + offset // row * out_row + start + offset % row, x, mask=offset < numel)
+
+
+def pad_axis(x, dim, before, after, value):
+    x = x.contiguous()
+    shape = list(x.shape)
+    n = shape[dim]
+    shape[dim] = before + n + after
+    inner = math.prod(shape[dim % len(shape) + 1 :])
+    out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
+        x, out, out.numel(), n, shape[dim], inner, before, value, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def pad_axis_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, value, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    outer, place = offset // (out_n * inner), offset // inner % out_n - before
+    inside = (place >= 0) & (place < n) & (offset < numel)
+    x = tl.load(x_ptr + (outer * n + place) * inner + offset % inner, mask=inside, other=value)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
+
+
+def reflect_pad_axis(x, dim, before, after):
+    x = x.contiguous()
+    shape = list(x.shape)
+    n = shape[dim]
+    shape[dim] = before + n + after
+    inner = math.prod(shape[dim % len(shape) + 1 :])
+    out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    reflect_pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
+        x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def reflect_pad_axis_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    outer, place = offset // (out_n * inner), offset // inner % out_n - before
+    place = n - 1 - tl.abs(n - 1 - tl.abs(place))
+    x = tl.load(x_ptr + (outer * n + place) * inner + offset % inner, mask=offset < numel)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
+
+
+def replicate_pad_axis(x, dim, before, after):
+    x = x.contiguous()
+    shape = list(x.shape)
+    n = shape[dim]
+    shape[dim] = before + n + after
+    inner = math.prod(shape[dim % len(shape) + 1 :])
+    out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    replicate_pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
+        x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def replicate_pad_axis_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    outer, place = offset // (out_n * inner), offset // inner % out_n - before
+    place = tl.minimum(tl.maximum(place, 0), n - 1)
+    x = tl.load(x_ptr + (outer * n + place) * inner + offset % inner, mask=offset < numel)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
+
+
+def circular_pad_axis(x, dim, before, after):
+    x = x.contiguous()
+    shape = list(x.shape)
+    n = shape[dim]
+    shape[dim] = before + n + after
+    inner = math.prod(shape[dim % len(shape) + 1 :])
+    out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    circular_pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
+        x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def circular_pad_axis_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    outer, place = offset // (out_n * inner), offset // inner % out_n - before
+    place = (place + n) % n
+    x = tl.load(x_ptr + (outer * n + place) * inner + offset % inner, mask=offset < numel)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
+
+
+def flip_axis(x, dim):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    inner = math.prod(x.shape[dim % x.ndim + 1 :])
+    flip_axis_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), x.shape[dim], inner, BLOCK=1024)
+    return out
+
+
+@triton.jit
+def flip_axis_kernel(x_ptr, out_ptr, numel, n, inner, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    outer, place = offset // (n * inner), n - 1 - offset // inner % n
+    x = tl.load(x_ptr + (outer * n + place) * inner + offset % inner, mask=offset < numel)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
+
+
+def index_select(x, dim, index):
+    x, index = x.contiguous(), index.contiguous()
+    shape = list(x.shape)
+    shape[dim] = index.numel()
+    inner = math.prod(shape[dim % len(shape) + 1 :])
+    out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    index_select_kernel[(triton.cdiv(out.numel(), 1024),)](
+        x, index, out, out.numel(), x.shape[dim], shape[dim], inner, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def index_select_kernel(x_ptr, index_ptr, out_ptr, numel, n, out_n, inner, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.load(index_ptr + offset // inner % out_n, mask=offset < numel, other=0)
+    place = tl.where(place < 0, place + n, place)
+    x = tl.load(x_ptr + (offset // (out_n * inner) * n + place) * inner + offset % inner, mask=offset < numel)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
+
+
+def embedding(index, weight):
+    index = index.contiguous()
+    n = weight.shape[1]
+    out = torch.empty(index.shape + (n,), device=weight.device, dtype=weight.dtype)
+    embedding_kernel[(triton.cdiv(out.numel(), 1024),)](index, weight.contiguous(), out, out.numel(), n, BLOCK=1024)
+    return out
+
+
+@triton.jit
+def embedding_kernel(index_ptr, weight_ptr, out_ptr, numel, n, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row = tl.load(index_ptr + offset // n, mask=offset < numel, other=0)
+    x = tl.load(weight_ptr + row * n + offset % n, mask=offset < numel)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
+
+
+def gather_axis(x, dim, index):
+    x, index = x.contiguous(), index.contiguous()
+    out = torch.empty(index.shape, device=x.device, dtype=x.dtype)
+    inner = math.prod(x.shape[dim % x.ndim + 1 :])
+    gather_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
+        x, index, out, out.numel(), x.shape[dim], index.shape[dim], inner, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def gather_axis_kernel(x_ptr, index_ptr, out_ptr, numel, n, out_n, inner, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.load(index_ptr + offset, mask=offset < numel, other=0)
+    x = tl.load(x_ptr + (offset // (out_n * inner) * n + place) * inner + offset % inner, mask=offset < numel)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
+
+
+def counted(n, start, step, dtype, device):
+    out = torch.empty(n, dtype=dtype, device=device)
+    counted_kernel[(triton.cdiv(n, 1024),)](out, n, start, step, BLOCK=1024)
+    return out
+
+
+@triton.jit
+def counted_kernel(out_ptr, n, start, step, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + offset, start + offset * step, mask=offset < n)
+
+
+def triangle(x, diagonal, lower):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    triangle_kernel[(triton.cdiv(x.numel(), 1024),)](
+        x, out, x.numel(), x.shape[-2], x.shape[-1], diagonal, lower, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def triangle_kernel(x_ptr, out_ptr, numel, rows, cols, diagonal, lower, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offset, mask=offset < numel)
+    above = offset % cols - offset // cols % rows - diagonal
+    kept = tl.where(lower, above <= 0, above >= 0)
+    tl.store(out_ptr + offset, tl.where(kept, x, tl.zeros_like(x)), mask=offset < numel)
+
+
+def grid_sample(x, grid, align, border):
+    x, grid = x.contiguous(), grid.contiguous()
+    batch, channels, height, width = x.shape
+    out_height, out_width = grid.shape[1], grid.shape[2]
+    out = torch.empty((batch, channels, out_height, out_width), device=x.device)
+    grid_sample_kernel[(triton.cdiv(out.numel(), 1024),)](
+        x, grid, out, out.numel(), channels, height, width, out_height * out_width, align, border, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def grid_sample_kernel(
+    x_ptr, grid_ptr, out_ptr, numel, channels, height, width, points, align, border, BLOCK: tl.constexpr
+):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offset < numel
+    plane, point = offset // points, offset // (channels * points) * points + offset % points
+    u = tl.load(grid_ptr + point * 2, mask=mask, other=0.0)
+    v = tl.load(grid_ptr + point * 2 + 1, mask=mask, other=0.0)
+    col = tl.where(align, (u + 1.0) / 2.0 * (width - 1), ((u + 1.0) * width - 1.0) / 2.0)
+    row = tl.where(align, (v + 1.0) / 2.0 * (height - 1), ((v + 1.0) * height - 1.0) / 2.0)
+    col = tl.where(border, tl.minimum(tl.maximum(col, 0.0), width - 1.0), col)
+    row = tl.where(border, tl.minimum(tl.maximum(row, 0.0), height - 1.0), row)
+    left, top = tl.floor(col), tl.floor(row)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for corner in range(0, 4):
+        h, w = top + corner // 2, left + corner % 2
+        weight = (1.0 - tl.abs(row - h)) * (1.0 - tl.abs(col - w))
+        inside = (h >= 0) & (h < height) & (w >= 0) & (w < width) & mask
+        place = (plane * height + h.to(tl.int32)) * width + w.to(tl.int32)
+        total += tl.load(x_ptr + place, mask=inside, other=0.0) * weight
+    tl.store(out_ptr + offset, total, mask=mask)
