@@ -18,6 +18,7 @@ Positive = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Rate = Annotated[float, Field(gt=0.0, lt=1.0)]
 Kind = Literal["modules", "slices", "composed"]  # of rows: mined modules, pieces cut from them, compositions
+Kernels = Literal["pairs", "operators"]
 
 
 class _Section(BaseModel):
@@ -81,6 +82,8 @@ class PhaseSection(_Section):
 class SftSection(OptimiserSection):
     batch: Positive  # packed sequences per step, over all devices
     packing: bool = True
+    # The texts to learn: the pairs' kernels, or a kernel for each operator, from the config `variants` of the dataset.
+    kernels: Kernels = "pairs"
     phases: tuple[PhaseSection, ...] = ()  # the curriculum, in order; empty: `epochs` passes over all rows
     # Times that a row of each kind is in a pass; 0: never.
     weights: dict[Kind, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)

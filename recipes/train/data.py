@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kernelquarry.pipeline.dataset.chat_rows import module_prompt, pair_prompt, plan
-from kernelquarry.pipeline.dataset.rows import read_rows
+from kernelquarry.pipeline.dataset.rows import read_config, read_rows
 from kernelquarry.pipeline.prompts import Message, answer
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import in_share
-from kernelquarry.pipeline.schema.records import Pair, Purity
+from kernelquarry.pipeline.schema.records import Pair, Purity, Variant
+from kernelquarry.recipes.config import Kernels
 from kernelquarry.transforms.read.compositions import PACKAGE as COMPOSED
 from kernelquarry.transforms.split import Shares, with_split
 
@@ -21,6 +22,7 @@ from .schedule import pack
 
 _logger = logging.getLogger(__name__)
 _NO_ROWS = "fresh = %g leaves one of the trainings without rows: change it with --set"
+_SHARDS = ["data/pairs/*.parquet", "data/variants/*.parquet"]
 _VALIDATION = 0.02  # share of the clusters for validation, if a share is held out
 
 
@@ -42,20 +44,28 @@ class Fitted:
         return f"{len(self.pairs)} rows, {self.tokens:,} tokens; {self.too_long} longer than the context left out"
 
 
-def load_pairs(dataset: str, held_out: float = 0.0) -> list[Pair]:
+def load_pairs(dataset: str, held_out: float = 0.0, kernels: Kernels = "pairs") -> list[Pair]:
     """The pairs of dataset folders or of datasets on the Hub, sorted by id.
 
     Args:
         dataset: folders or ids, separated by commas.
+        kernels: "operators" takes the rows with a kernel for each operator instead, from the config `variants`.
         held_out: share of the clusters that replaces the test split and includes it; a few of the other clusters
             are for validation. 0 keeps the dataset's splits.
 
     Raises:
-        UserError: there is no such dataset, or it has another schema.
+        UserError: there is no such dataset, it has another schema, or no such rows.
     """
-    by_id = {pair.id: pair for name in dataset.split(",") for pair in read_rows(_folder(name))}
+    read = read_rows if kernels == "pairs" else _read_operators
+    by_id = {pair.id: pair for name in dataset.split(",") for pair in read(_folder(name))}
+    if not by_id and kernels == "operators":
+        raise UserError(f"{dataset} has no kernels of operators: `kernelquarry operators RUN` adds them to a build")
     pairs = [by_id[id] for id in sorted(by_id)]
     return [with_split(pair, Shares(min(_VALIDATION, 1 - held_out), held_out)) for pair in pairs] if held_out else pairs
+
+
+def _read_operators(dataset: Path) -> Iterator[Pair]:
+    return (row for row in read_config(dataset, "variants", Variant) if row.generator.kind == "library")
 
 
 def _folder(dataset: str) -> Path:
@@ -66,7 +76,7 @@ def _folder(dataset: str) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(dataset, repo_type="dataset", allow_patterns="data/pairs/*.parquet"))
+        return Path(snapshot_download(dataset, repo_type="dataset", allow_patterns=_SHARDS))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         line = str(error).strip().splitlines()[0]
         raise UserError(f"{dataset}: no dataset folder, and not available on the Hub: {line}") from None

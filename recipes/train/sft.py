@@ -26,7 +26,8 @@ def train(job: TrainingJob) -> TrainResult:
 
         # It advises against one sequence on a device, not knowing that sequences are packed before.
         logging.getLogger("trl.trainer.sft_trainer").setLevel(logging.ERROR)
-        section, pairs = recipe.sft, load_pairs(job.dataset, recipe.held_out)
+        section = recipe.sft
+        pairs = load_pairs(job.dataset, recipe.held_out, section.kernels)
 
         def fitted(rows: list[Pair]) -> Fitted:
             return fit_chats(rows, tokenizer, recipe.model.context, section.thinking)
