@@ -28,7 +28,8 @@ _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "true_divide": "/", "matmul": "@", "pow": "**", "gt": ">",
     "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!=", "floor_divide": "//", "remainder": "%", "__and__": "&",
     "__or__": "|", "__floordiv__": "//", "__mod__": "%", "__pow__": "**", "__truediv__": "/", "__sub__": "-",
-    "__mul__": "*", "__add__": "+", "__matmul__": "@", "__eq__": "==", "__ne__": "!=", "bitwise_and": "&", "bitwise_or": "|",
+    "__mul__": "*", "__add__": "+", "__matmul__": "@", "__eq__": "==", "__ne__": "!=",
+    "bitwise_and": "&", "bitwise_or": "|",
 }  # fmt: skip
 _REVERSED = {"__rsub__": "-", "__rdiv__": "/", "__rtruediv__": "/", "__rpow__": "**", "__radd__": "+", "__rmul__": "*",
              "__rmatmul__": "@"}  # fmt: skip
