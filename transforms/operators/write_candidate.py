@@ -17,6 +17,7 @@ from kernelquarry.transforms.tidy import NeedsImport, NotTidied, file_around, si
 
 from .calls import NotWritten
 from .library_text import library_text
+from .statements import statements
 from .write_forward import write_forward
 
 GENERATOR = Generator("library", "kernelquarry.operators", version("kernelquarry"), "{}")
@@ -46,6 +47,6 @@ def write_candidate(probed: Probed, sandbox: Sandbox) -> Outcome[Candidate]:
 def _write(probed: Probed, recorded: Recorded) -> str:
     arguments = signature(probed)
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    forward = write_forward(recorded.graph, recorded.result, names)
+    forward = write_forward(recorded.graph, recorded.result, names, statements(probed.python_code))
     lines = [f"    def forward({ast.unparse(arguments)}):", *(f"        {line}" for line in forward.lines)]
     return file_around(probed, "\n".join(lines), library_text(forward.functions))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,14 +31,25 @@ class Forward:
     functions: tuple[str, ...]
 
 
-def write_forward(graph: Sequence[Node], result: Any, parameters: Sequence[str]) -> Forward:
-    """The forward of a graph whose leaves are parameters of `forward` and the state. Raises: NotWritten."""
-    return Writer(graph, result, parameters).write()
+def write_forward(
+    graph: Sequence[Node], result: Any, parameters: Sequence[str], statements: Mapping[int, str]
+) -> Forward:
+    """The forward of a graph whose leaves are parameters of `forward` and the state.
+
+    Comments give the statement of the module, by its line, that the lines below compute.
+
+    Raises:
+        NotWritten: the library lacks a call.
+    """
+    return Writer(graph, result, parameters, statements).write()
 
 
 class Writer:
-    def __init__(self, graph: Sequence[Node], result: Any, parameters: Sequence[str]) -> None:
-        self.graph, self.result = graph, result
+    def __init__(
+        self, graph: Sequence[Node], result: Any, parameters: Sequence[str], statements: Mapping[int, str]
+    ) -> None:
+        self.graph, self.result, self.statements = graph, result, statements
+        self.statement = ""  # that the last lines compute
         self.lines: list[str] = []
         self.functions: dict[str, None] = {}
         self.texts: dict[int, str] = {}
@@ -78,7 +89,7 @@ class Writer:
         used = [
             ((p, a), name)
             for (p, a), name in self.axes.items()
-            if any(_whole(name).search(t) for t in (*self.lines, outcome))
+            if any(_whole(name).search(t) for t in (*self.lines, outcome) if t[0] != "#")
         ]
         sizes = [f"{name} = {self.graph[place].name}.shape[{axis}]" for (place, axis), name in used]
         return Forward((*sizes, *self.lines, f"return {outcome}"), tuple(self.functions))
@@ -119,7 +130,7 @@ class Writer:
             self.texts[place] = text
             return None
         name = self._variable(node)
-        self.lines.append(f"{name} = {text}")
+        self._emit(node, f"{name} = {text}")
         self.texts[place] = name
         return None
 
@@ -128,13 +139,13 @@ class Writer:
         if node.operator == "MultiheadAttention" and all(self.graph[item].name == "0" for item in items):
             text, _ = self.expression(node)
             self.texts[items[0]] = self._free()
-            self.lines.append(f"{self.texts[items[0]]} = {text}[0]")
+            self._emit(node, f"{self.texts[items[0]]} = {text}[0]")
             return
         if node.operator in ("max", "min", "topk", "sort", "median"):
             for item in items:
                 self.texts[item] = self._item(node, self.graph[item].name)
                 name = self._free()
-                self.lines.append(f"{name} = {self.texts[item]}")
+                self._emit(node, f"{name} = {self.texts[item]}")
                 self.texts[item] = name
             return
         text, _ = self.expression(node)
@@ -147,9 +158,9 @@ class Writer:
             names[int(self.graph[item].name)] = name
             self.texts[item] = name
         if len(items) == 1 and len(names) > 1:
-            self.lines.append(f"{self.texts[items[0]]} = {text}[{self.graph[items[0]].name}]")
+            self._emit(node, f"{self.texts[items[0]]} = {text}[{self.graph[items[0]].name}]")
         else:
-            self.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+            self._emit(node, f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
 
     def _item(self, node: Node, number: str) -> str:
         if node.operator not in ("max", "min"):
@@ -160,6 +171,13 @@ class Writer:
         return self.call(
             function[node.operator + number], f"{self.tensor(given['x'])}, {self.text(given['dim'])}{keep}"
         )
+
+    def _emit(self, node: Node, line: str) -> None:
+        statement = self.statements.get(node.line, "")
+        if statement and statement != self.statement:
+            self.lines.append(f"# {statement}")
+        self.statement = statement
+        self.lines.append(line)
 
     def _variable(self, node: Node) -> str:
         """The name of the first operand if nothing needs that any more, else a new name."""

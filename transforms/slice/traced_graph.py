@@ -52,6 +52,7 @@ class Node:
     std: float = 0.0
     arguments: dict[str, JsonValue] = field(default_factory=dict)  # of a layer's constructor
     path: str = ""  # of a layer in the module
+    line: int = 0  # of the module's file, in which the call stands; 0: none
 
     @cached_property
     def operator(self) -> str:

@@ -92,10 +92,7 @@ def file_around(probed: Probed, forward: str, functions: str) -> str:
     """
     constructor = slice_constructor(probed.python_code, [state.name for state in probed.state], ())
     texts = [*map(function_text, constructor.definitions), f"{_entry_text(constructor.entry)}\n\n{forward}", functions]
-    imports = _imports(constructor.imports, (), (), texts)
-    if re.search(r"\bmath\.", functions) and "import math" not in imports:
-        imports = ["import math", *([] if "" in imports else [""]), *imports]
-    return file_text(imports, texts)
+    return file_text(_imports(constructor.imports, (), (), texts), texts)
 
 
 def _render(lowered: Lowered, autotuned: bool) -> tuple[str, list[Body]]:

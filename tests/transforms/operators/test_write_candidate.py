@@ -56,16 +56,30 @@ def test_every_function_of_the_library_is_tried(sandbox: Sandbox) -> None:
 
 def test_layers_are_called_by_their_names_and_variables_are_used_again(sandbox: Sandbox) -> None:
     code = source(
-        "F.relu(self.bn(self.conv(x))) + x", "self.conv = nn.Conv2d(4, 4, 3, padding=1)\nself.bn = nn.BatchNorm2d(4)"
+        "y = self.bn(self.conv(x))\nreturn F.relu(y) + x",
+        "self.conv = nn.Conv2d(4, 4, 3, padding=1)\nself.bn = nn.BatchNorm2d(4)",
     )
     lines = forward(written(code, IMAGE, sandbox=sandbox)).splitlines()[1:]
     assert [line.strip() for line in lines] == [
+        "# y = self.bn(self.conv(x))",
         "y = conv2d_layer(x, self.conv)",
         "y = batch_norm_layer(y, self.bn)",
+        "# return F.relu(y) + x",
         "y = relu(y)",
         "y = add(y, x)",
         "return y",
     ]
+
+
+def test_comments_are_of_the_innermost_line_of_the_file(sandbox: Sandbox) -> None:
+    helpers = """
+    def halved(x):
+        if x.sum() != 0:
+            x = x / 2
+        return x
+    """
+    text = forward(written(source("halved(x) * 3", helpers=helpers), IMAGE, sandbox=sandbox))
+    assert "# x = x / 2\n        x = div_scalar(x, 2.0)\n        # return halved(x) * 3\n" in text
 
 
 def test_sizes_that_vary_are_read_from_tensors(sandbox: Sandbox) -> None:

@@ -1,7 +1,5 @@
 """Functions that move elements: an axis is joined, padded, turned or read by index, seen as (outer, axis, inner)."""
 
-import math
-
 import torch
 import triton
 import triton.language as tl
@@ -25,7 +23,7 @@ def concatenate(tensors, dim):
     shape = list(tensors[0].shape)
     shape[dim] = sum(x.shape[dim] for x in tensors)
     out = torch.empty(shape, device=tensors[0].device, dtype=tensors[0].dtype)
-    inner = math.prod(shape[dim % len(shape) + 1 :])
+    inner = out.stride(dim)
     start = 0
     for x in tensors:
         n = x.shape[dim]
@@ -48,8 +46,8 @@ def pad_axis(x, dim, before, after, value):
     shape = list(x.shape)
     n = shape[dim]
     shape[dim] = before + n + after
-    inner = math.prod(shape[dim % len(shape) + 1 :])
     out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    inner = out.stride(dim)
     pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
         x, out, out.numel(), n, shape[dim], inner, before, value, BLOCK=1024
     )
@@ -70,8 +68,8 @@ def reflect_pad_axis(x, dim, before, after):
     shape = list(x.shape)
     n = shape[dim]
     shape[dim] = before + n + after
-    inner = math.prod(shape[dim % len(shape) + 1 :])
     out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    inner = out.stride(dim)
     reflect_pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
         x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
     )
@@ -92,8 +90,8 @@ def replicate_pad_axis(x, dim, before, after):
     shape = list(x.shape)
     n = shape[dim]
     shape[dim] = before + n + after
-    inner = math.prod(shape[dim % len(shape) + 1 :])
     out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    inner = out.stride(dim)
     replicate_pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
         x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
     )
@@ -114,8 +112,8 @@ def circular_pad_axis(x, dim, before, after):
     shape = list(x.shape)
     n = shape[dim]
     shape[dim] = before + n + after
-    inner = math.prod(shape[dim % len(shape) + 1 :])
     out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    inner = out.stride(dim)
     circular_pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
         x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
     )
@@ -134,7 +132,7 @@ def circular_pad_axis_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, BLO
 def flip_axis(x, dim):
     x = x.contiguous()
     out = torch.empty_like(x)
-    inner = math.prod(x.shape[dim % x.ndim + 1 :])
+    inner = out.stride(dim)
     flip_axis_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), x.shape[dim], inner, BLOCK=1024)
     return out
 
@@ -151,8 +149,8 @@ def index_select(x, dim, index):
     x, index = x.contiguous(), index.contiguous()
     shape = list(x.shape)
     shape[dim] = index.numel()
-    inner = math.prod(shape[dim % len(shape) + 1 :])
     out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    inner = out.stride(dim)
     index_select_kernel[(triton.cdiv(out.numel(), 1024),)](
         x, index, out, out.numel(), x.shape[dim], shape[dim], inner, BLOCK=1024
     )
@@ -187,7 +185,7 @@ def embedding_kernel(index_ptr, weight_ptr, out_ptr, numel, n, BLOCK: tl.constex
 def gather_axis(x, dim, index):
     x, index = x.contiguous(), index.contiguous()
     out = torch.empty(index.shape, device=x.device, dtype=x.dtype)
-    inner = math.prod(x.shape[dim % x.ndim + 1 :])
+    inner = out.stride(dim)
     gather_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
         x, index, out, out.numel(), x.shape[dim], index.shape[dim], inner, BLOCK=1024
     )

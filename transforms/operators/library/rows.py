@@ -1,7 +1,5 @@
 """Functions along axes: reductions, softmax and normalisations. One program has one row."""
 
-import math
-
 import torch
 import triton
 import triton.language as tl
@@ -220,7 +218,7 @@ def product_kernel(x_ptr, out_ptr, n):
 def cumulative_sum(x, dim):
     x = x.contiguous()
     out = torch.empty_like(x)
-    n, inner = x.shape[dim], math.prod(x.shape[dim % x.ndim + 1 :])
+    n, inner = x.shape[dim], x.stride(dim)
     cumulative_sum_kernel[(x.numel() // n,)](x, out, n, inner, BLOCK=1024)
     return out
 
@@ -240,7 +238,7 @@ def cumulative_sum_kernel(x_ptr, out_ptr, n, inner, BLOCK: tl.constexpr):
 def softmax(x, dim):
     x = x.contiguous()
     out = torch.empty_like(x)
-    n, inner = x.shape[dim], math.prod(x.shape[dim % x.ndim + 1 :])
+    n, inner = x.shape[dim], x.stride(dim)
     softmax_kernel[(x.numel() // n,)](x, out, n, inner, BLOCK=1024)
     return out
 
@@ -268,7 +266,7 @@ def softmax_kernel(x_ptr, out_ptr, n, inner, BLOCK: tl.constexpr):
 def log_softmax(x, dim):
     x = x.contiguous()
     out = torch.empty_like(x)
-    n, inner = x.shape[dim], math.prod(x.shape[dim % x.ndim + 1 :])
+    n, inner = x.shape[dim], x.stride(dim)
     log_softmax_kernel[(x.numel() // n,)](x, out, n, inner, BLOCK=1024)
     return out
 
@@ -296,7 +294,7 @@ def log_softmax_kernel(x_ptr, out_ptr, n, inner, BLOCK: tl.constexpr):
 def normalize(x, dim, eps=1e-12):
     x = x.contiguous()
     out = torch.empty_like(x)
-    n, inner = x.shape[dim], math.prod(x.shape[dim % x.ndim + 1 :])
+    n, inner = x.shape[dim], x.stride(dim)
     normalize_kernel[(x.numel() // n,)](x, out, n, inner, eps, BLOCK=1024)
     return out
 
@@ -319,7 +317,7 @@ def normalize_kernel(x_ptr, out_ptr, n, inner, eps, BLOCK: tl.constexpr):
 
 def layer_norm(x, shape, weight, bias, eps=1e-5):
     x = x.contiguous()
-    n = math.prod(shape)
+    n = x.flatten(-len(shape)).shape[-1]
     if weight is None:
         weight = torch.ones(n, device=x.device)
     if bias is None:
@@ -353,7 +351,7 @@ def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, n, eps, BLOCK: tl.co
 
 def rms_norm(x, shape, weight, eps):
     x = x.contiguous()
-    n = math.prod(shape)
+    n = x.flatten(-len(shape)).shape[-1]
     if weight is None:
         weight = torch.ones(n, device=x.device)
     out = torch.empty_like(x)

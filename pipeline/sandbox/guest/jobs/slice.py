@@ -43,7 +43,7 @@ def _recorded(request: SliceRequest, workload: dict[str, Any]) -> tuple[list[dic
     model.eval()
     specs = tuple(Spec(s["name"], tuple(s["shape"]), s["dtype"], s["low"], s["high"]) for s in workload["tensors"])
     inputs = draw(specs, 0)
-    recorder = Recorder(model, inputs, [spec.name for spec in specs], request.most_nodes)
+    recorder = Recorder(model, inputs, [spec.name for spec in specs], request.most_nodes, str(module.__file__))
     args = pytree.fill(json.loads(workload["args"]), inputs)
     with torch.no_grad(), recorder.with_layers():
         returned = model(*args)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from types import FrameType
 from typing import Any
 
 import torch
@@ -39,11 +41,15 @@ _ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 class Recorder(TorchFunctionMode):
     """Records the calls within the context as `nodes`: JSON objects that refer to earlier ones by `{"node": i}`.
 
-    A layer of `torch.nn` is one node. A value that nothing recorded made is a leaf.
+    A layer of `torch.nn` is one node. A value that nothing recorded made is a leaf. Each call has the line of `file`
+    that makes it.
     """
 
-    def __init__(self, module: nn.Module, inputs: Sequence[Tensor], names: Sequence[str], most: int) -> None:
+    def __init__(
+        self, module: nn.Module, inputs: Sequence[Tensor], names: Sequence[str], most: int, file: str = ""
+    ) -> None:
         super().__init__()
+        self._file = file
         self.nodes: list[dict[str, Any]] = []
         self._values: list[Any] = []  # of each node; held, so that ids of objects stay unique
         self._place: dict[int, int] = {}  # id of a tensor -> its node
@@ -122,13 +128,20 @@ class Recorder(TorchFunctionMode):
     ) -> None:
         takes = [self._encode(arg) for arg in args]
         named = {key: self._encode(value) for key, value in kwargs.items() if key not in ("inplace", "out", "device")}
-        node = {"kind": kind, "name": name, "args": takes, "kwargs": named, **(extra or {})}
+        node = {"kind": kind, "name": name, "args": takes, "kwargs": named, "line": self._line(), **(extra or {})}
         self._append(node, result)
         if not isinstance(result, Tensor):
             parent = len(self.nodes) - 1
             for i, item in enumerate(result):
                 if isinstance(item, Tensor):
                     self._append({"kind": "item", "name": str(i), "args": [{"node": parent}], "kwargs": {}}, item)
+
+    def _line(self) -> int:
+        """The line of the innermost call in the module's file; 0: there is none."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename != self._file:
+            frame = frame.f_back
+        return frame.f_lineno if frame is not None else 0
 
     def _append(self, node: dict[str, Any], value: Any) -> int:
         if len(self.nodes) >= self._most:
