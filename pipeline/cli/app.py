@@ -77,7 +77,7 @@ def dataset(
     licence: options.LicenceOption = "",
     private: options.PrivateOption = False,
     backward: Annotated[bool, typer.Option("--backward", help="Also make rows with gradients.")] = False,
-    variants: Annotated[bool, typer.Option("--variants", help="Also make half-precision and autotuned rows.")] = False,
+    variants: Annotated[bool, typer.Option("--variants", help="Also make the rows of the config `variants`.")] = False,
     teachers: options.TeachersOption = None,
     batch: options.BatchOption = None,
     workers: options.WorkersOption = options.WORKERS,

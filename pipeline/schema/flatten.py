@@ -22,7 +22,7 @@ def flatten_verified(verified: Verified) -> Pair:
     )
     if candidate.training:
         return TrainingPair(**columns)
-    if candidate.autotuned or candidate.dtype != "float32":
+    if candidate.autotuned or candidate.dtype != "float32" or candidate.generator.kind == "library":
         return Variant(**columns, dtype=candidate.dtype, autotuned=candidate.autotuned)
     return Pair(**columns)
 

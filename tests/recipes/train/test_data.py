@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from factories import make_pair
 from kernelquarry.pipeline.dataset.chat_rows import module_prompt, pair_prompt
 from kernelquarry.pipeline.dataset.shards import write_rows
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Pair, Variant
 from kernelquarry.recipes.generate.models import load_tokenizer
 from kernelquarry.recipes.train.data import (
     chat_of,
@@ -26,6 +26,7 @@ from kernelquarry.recipes.train.data import (
     trainable,
     without_composed,
 )
+from kernelquarry.transforms.operators import GENERATOR
 from kernelquarry.transforms.split import SPLITS
 
 
@@ -80,6 +81,16 @@ def test_several_datasets_are_merged(dataset: Path, tmp_path: Path, pairs: list[
     assert load_pairs(f"{dataset},{tmp_path}") == sorted([*pairs, others[0]], key=lambda pair: pair.id)
     with pytest.raises(UserError, match="nothing"):
         load_pairs(f"{dataset},{tmp_path / 'nothing'}")
+
+
+def test_kernels_of_operators_are_read_from_the_variants(dataset: Path, tmp_path: Path, pairs: list[Pair]) -> None:
+    columns = {field.name: getattr(pairs[0], field.name) for field in fields(Pair)}
+    half = Variant(**columns, dtype="float16")
+    by_operators = replace(half, id="pair_by_operators", dtype="float32", generator=GENERATOR)
+    write_rows(tmp_path, Path("data/variants"), Variant, [half, by_operators])
+    assert load_pairs(str(tmp_path), kernels="operators") == [by_operators]
+    with pytest.raises(UserError, match="kernelquarry operators RUN"):
+        load_pairs(str(dataset), kernels="operators")
 
 
 def test_long_rows_are_counted_and_left_out(pairs: list[Pair], tiny_model: Path) -> None:

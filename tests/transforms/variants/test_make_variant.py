@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Purity, Variant
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.tidy import tidy
-from kernelquarry.transforms.variants import autotuned, bfloat16, float16
+from kernelquarry.transforms.variants import autotuned, bfloat16, float16, operators
 from kernelquarry.transforms.variants.make_variant import cast
 from kernelquarry.transforms.verify import VerifySettings, replay_pair, verify
 
@@ -47,6 +47,17 @@ def test_a_row_in_half_precision_can_be_replayed(sandbox: Sandbox) -> None:
         assert {spec.dtype for spec in (*row.state, *row.workloads[0].tensors)} == {dtype}
         replayed = replay_pair(row, sandbox)
         assert replayed.agrees and replayed.identical, replayed.render()
+
+
+def test_a_row_with_a_kernel_for_each_operator_can_be_replayed(sandbox: Sandbox) -> None:
+    code, calls = MODULES["linear and gelu"]
+    made = operators(complete(probed(code, *calls)), sandbox, QUICK)
+    assert isinstance(made, Kept), made
+    row = made.record
+    assert type(row) is Variant and (row.dtype, row.autotuned, row.generator.kind) == ("float32", False, "library")
+    assert row.kernels == ("linear_kernel", "gelu_kernel") and row.split
+    replayed = replay_pair(row, sandbox)
+    assert replayed.agrees and replayed.identical, replayed.render()
 
 
 def test_integers_keep_their_dtype() -> None:
