@@ -59,7 +59,7 @@ def load_pairs(dataset: str, held_out: float = 0.0, kernels: Kernels = "pairs") 
     read = read_rows if kernels == "pairs" else _read_operators
     by_id = {pair.id: pair for name in dataset.split(",") for pair in read(_folder(name))}
     if not by_id and kernels == "operators":
-        raise UserError(f"{dataset} has no kernels of operators: run `kernelquarry operators RUN`, then `dataset` again")
+        raise UserError(f"{dataset} has no kernels of operators: `kernelquarry operators RUN` makes them")
     pairs = [by_id[id] for id in sorted(by_id)]
     return [with_split(pair, Shares(min(_VALIDATION, 1 - held_out), held_out)) for pair in pairs] if held_out else pairs
 
