@@ -80,7 +80,7 @@ def lowered(code: str, call: Call, *bindings: tuple[Source, str]) -> Lowered:
 
 
 def reached(record: Lowered) -> list[tuple[str, str]]:
-    return [(a.expression, a.role) for a in arguments(record, signature(record)).values()]
+    return [(a.expression, a.role) for a in arguments(record, signature(record.probed)).values()]
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_a_forward_of_torch_has_the_names_of_the_tensors() -> None:
         def get_init_inputs():
             return []
         """)
-    assert ast.unparse(signature(lowered(code, Call({"the input": (2,)})))) == "self, the_input"
+    assert ast.unparse(signature(lowered(code, Call({"the input": (2,)})).probed)) == "self, the_input"
     with pytest.raises(NotTidied, match="torch's own"):
-        signature(lowered(code, Call({"x": (2,)}, [{"tensor": 0}, 3])))
+        signature(lowered(code, Call({"x": (2,)}, [{"tensor": 0}, 3])).probed)
 
 
 # Names
