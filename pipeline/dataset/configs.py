@@ -42,7 +42,9 @@ CONFIGS: tuple[Config, ...] = (
     Config("rl", Exercise, "prompts, with the task that a verifier needs to judge an answer", exercises),
     Config("multiturn", Conversation, "a model's answers and the verifier's replies, to a verified end", conversations),
     Config("backward", TrainingPair, "modules with kernels for their gradients too, verified in the same way"),
-    Config("variants", Variant, "kernels in float16 and bfloat16, and autotuned ones, verified in the same way"),
+    Config(
+        "variants", Variant, "kernels in half precision, autotuned, or one for each operator, verified in the same way"
+    ),
     Config("contaminated", Contamination, "modules that overlap a benchmark: digests, **no text**"),
     Config("rejected", Rejection, "candidates that failed verification: **wrong, or unverifiable**"),
 )

@@ -59,7 +59,11 @@ class Reason(Enum):
     # slice: one unit is a module, or a piece of one
     NOT_DRAWN = ("not_drawn", "slice", "only a share of the modules is cut, and the module is not in it")
     SIZE_FROM_OUTSIDE = ("size_from_outside", "slice", "a size in the piece follows from a tensor outside of it")
-    NOT_WRITTEN = ("not_written", "slice", "the piece has no short source text, or an input that no workload can have")
+    NOT_WRITTEN = (
+        "not_written",
+        "slice",
+        "the piece has no short source text or no possible input; or no kernel of a library computes a call",
+    )
     OVER_PATTERN = ("over_pattern", "slice", "the limit on pieces of one pattern was reached")
     SAME_PIECE = ("same_piece", "slice", "another module has the same piece")
 

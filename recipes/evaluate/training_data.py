@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.recipes.config import Kernels
 from kernelquarry.recipes.train.data import load_pairs
 
 _logger = logging.getLogger(__name__)
@@ -25,9 +26,9 @@ def check_unseen(model: str, suite: str, levels: Sequence[int]) -> None:
         UserError: `matched_problems` of a row names such a problem.
     """
     prefixes = tuple(f"{suite}/level{level}/" for level in levels) if suite == "kernelbench" else f"{suite}/"
-    for dataset in sorted(set(_datasets(Path(model)))):
+    for dataset, kernels in sorted(set(_datasets(Path(model)))):
         try:
-            pairs = load_pairs(dataset)
+            pairs = load_pairs(dataset, kernels=kernels)
         except UserError as error:
             _logger.warning("the training data of %s cannot be compared with %s: %s", model, suite, error)
             continue
@@ -39,9 +40,11 @@ def check_unseen(model: str, suite: str, levels: Sequence[int]) -> None:
             )
 
 
-def _datasets(model: Path) -> Iterator[str]:
-    """The datasets of the stage that trained the model, and of the supervised training before it."""
+def _datasets(model: Path) -> Iterator[tuple[str, Kernels]]:
+    """The datasets of the stage that trained the model, and of the supervised training before it, and `sft.kernels`."""
     stage = model.parent
     for path in (stage / "recipe.json", stage.parent / "sft" / "recipe.json"):
         if path.is_file():
-            yield json.loads(path.read_text())["dataset"]
+            recorded = json.loads(path.read_text())
+            section = recorded.get("recipe", {}).get("sft", {}) if path.parent.name == "sft" else {}
+            yield recorded["dataset"], section.get("kernels", "pairs")

@@ -11,7 +11,7 @@ from pathlib import Path
 from kernelquarry.pipeline.schema import parse_python
 from kernelquarry.transforms.tidy.kernel.mathematics import MATHEMATICS, NEEDS
 
-from .pointwise import BINARY, UNARY, WHERE, binary_text, unary_text
+from .pointwise import BINARY, PADS, UNARY, WHERE, binary_text, pad_text, unary_text
 
 _FOLDER = Path(__file__).with_name("library")
 _HELPER = re.compile(r"\b(\w+)_of\(")
@@ -31,7 +31,7 @@ def _sources() -> dict[str, str]:
     return found
 
 
-FUNCTIONS = frozenset({*UNARY, *BINARY, "where", *(name for name in _sources() if not name.endswith("_kernel"))})
+FUNCTIONS = frozenset({*UNARY, *BINARY, *PADS, "where", *(name for name in _sources() if not name.endswith("_kernel"))})
 
 
 @cache
@@ -41,15 +41,13 @@ def _blocks(name: str) -> tuple[str, tuple[str, ...]]:
         return unary_text(name), ()
     if name in BINARY:
         return binary_text(name), ()
+    if name in PADS:
+        return pad_text(name), ()
     if name == "where":
         return WHERE, ()
     known = _sources()
     text = known[name]
-    if kernel := known.get(f"{name}_kernel"):
-        text += "\n\n" + kernel
-    # `sum_kernel` is the kernel of `reduce_sum`
-    kernels = [k for k in re.findall(r"\b(\w+_kernel)\b", known[name]) if k in known and k != f"{name}_kernel"]
-    for kernel in dict.fromkeys(kernels):
+    for kernel in dict.fromkeys(re.findall(r"\b\w+_kernel\b", text)):
         text += "\n\n" + known[kernel]
     called = [
         c

@@ -1,4 +1,4 @@
-"""Functions of each element, as sources: a table of formulas, and the file text that computes one."""
+"""Functions that differ in a formula: tables of these, and the text that computes one."""
 
 from __future__ import annotations
 
@@ -160,4 +160,36 @@ def where_kernel(condition_ptr, x_ptr, y_ptr, out_ptr, numel, BLOCK: tl.constexp
     x = tl.load(x_ptr + offset, mask=offset < numel)
     y = tl.load(y_ptr + offset, mask=offset < numel)
     tl.store(out_ptr + offset, tl.where(condition, x, y), mask=offset < numel)
+"""
+
+# Padding by elements of the input: where the element at `place`, counted from the input's first, comes from.
+PADS = {
+    "reflect_pad_axis": "n - 1 - tl.abs(n - 1 - tl.abs(place))",
+    "replicate_pad_axis": "tl.minimum(tl.maximum(place, 0), n - 1)",
+    "circular_pad_axis": "(place + n) % n",
+}
+
+
+def pad_text(name: str) -> str:
+    return f"""\
+def {name}(x, dim, before, after):
+    x = x.contiguous()
+    shape = list(x.shape)
+    n = shape[dim]
+    shape[dim] = before + n + after
+    out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    inner = out.stride(dim)
+    {name}_kernel[(triton.cdiv(out.numel(), 1024),)](
+        x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def {name}_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    outer, place = offset // (out_n * inner), offset // inner % out_n - before
+    place = {PADS[name]}
+    x = tl.load(x_ptr + (outer * n + place) * inner + offset % inner, mask=offset < numel)
+    tl.store(out_ptr + offset, x, mask=offset < numel)
 """

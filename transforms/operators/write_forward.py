@@ -11,7 +11,7 @@ from typing import Any
 
 from kernelquarry.transforms.slice.traced_graph import Node
 
-from .calls import TABLE, Handler, NotWritten, attribute, parameters_of
+from .calls import RENAMED, TABLE, Given, Handler, NotWritten, attribute, parameters_of
 
 _LETTERS = (*"yzuvwabcdepqrst", *(f"{letter}{i}" for i in range(1, 9) for letter in "xyzuvw"))
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -20,6 +20,7 @@ _AXES = {
     2: ("batch", "width"), 3: ("batch", "length", "width"), 4: ("batch", "channels", "height", "width"),
     5: ("batch", "channels", "depth", "height", "width"),
 }  # fmt: skip
+_STEP = 9  # a larger difference between sizes is mostly chance
 _WIDTH = 60  # characters of a view that stands inside another call
 
 
@@ -49,7 +50,8 @@ class Writer:
         self, graph: Sequence[Node], result: Any, parameters: Sequence[str], statements: Mapping[int, str]
     ) -> None:
         self.graph, self.result, self.statements = graph, result, statements
-        self.statement = ""  # that the last lines compute
+        self.statement = ""  # of the module, that the last lines compute
+        self._given: tuple[Node | None, Given] = None, Given({})  # the arguments of the last node
         self.lines: list[str] = []
         self.functions: dict[str, None] = {}
         self.texts: dict[int, str] = {}
@@ -215,6 +217,8 @@ class Writer:
         if handler is None:
             raise NotWritten(f"{node.kind} {node.name}")
         text = handler(self, node)
+        if node.kind in ("function", "method", "layer") and (unread := self.given(node).unread):
+            raise NotWritten(f"{min(unread)} of {node.operator}")
         return text, self._called
 
     def call(self, function: str, arguments: str) -> str:
@@ -222,8 +226,10 @@ class Writer:
         self._called = True
         return f"{function}({arguments})"
 
-    def given(self, node: Node) -> dict[str, Any]:
-        """Arguments by the names of parameters."""
+    def given(self, node: Node) -> Given:
+        """Arguments by the names of parameters; of a layer, those of its call."""
+        if self._given[0] is node:
+            return self._given[1]
         names = parameters_of(node)
         if len(node.args) > len(names) and names[-1][0] != "*":
             raise NotWritten(f"arguments of {node.operator}")
@@ -231,14 +237,14 @@ class Writer:
         for index, arg in enumerate(node.args):
             if names[min(index, len(names) - 1)][0] == "*":
                 rest = node.args[index:]
-                one = len(rest) == 1 and isinstance(rest[0], dict) and ("tuple" in rest[0] or "list" in rest[0])
-                found[names[-1][1:]] = rest[0] if one else {"tuple": rest}
+                single = len(rest) == 1 and isinstance(rest[0], dict) and ("tuple" in rest[0] or "list" in rest[0])
+                found[names[-1][1:]] = rest[0] if single else {"tuple": rest}
                 break
             found[names[index]] = arg
-        renamed = {"input": "x", "self": "x", "axis": "dim", "keepdims": "keepdim", "tensors": "x", "tensor": "x"}
         for key, value in node.kwargs.items():
-            found[renamed.get(key, key)] = value
-        return {key: value for key, value in found.items() if value != {"value": None}}
+            found[key if key in names else RENAMED.get(key, key)] = value
+        self._given = node, Given({key: value for key, value in found.items() if value != {"value": None}})
+        return self._given[1]
 
     def node(self, tree: Any) -> Node:
         if isinstance(tree, dict) and tree.keys() == {"node"}:
@@ -313,25 +319,24 @@ class Writer:
         for place, axis, values in axes:
             if values == sizes:
                 return self._axis(place, axis, near)
-        for place, axis, values in axes:
-            if len(set(values)) > 1:
-                text = self._axis(place, axis, near)
-                if factor := _quotient(sizes, values):
-                    return f"{text} * {factor}"
-                if share := _quotient(values, sizes):
-                    return f"{text} // {share}"
-                steps = {a - b for a, b in zip(sizes, values, strict=True)}
-                if len(steps) == 1 and abs(step := steps.pop()) < 9:
-                    return f"{text} {'+' if step > 0 else '-'} {abs(step)}"
-                for share in (2, 3, 4, 8):
-                    if tuple(v // share for v in values) == sizes:
-                        return f"{text} // {share}"
-                    if tuple(-(-v // share) for v in values) == sizes:
-                        return f"({text} + {share - 1}) // {share}"
+        varied = [each for each in axes if len(set(each[2])) > 1]
+        for place, axis, values in varied:
+            if factor := _quotient(sizes, values):
+                return f"{self._axis(place, axis, near)} * {factor}"
+        for place, axis, values in varied:
+            for share in (2, 3, 4, 8, _quotient(values, sizes)):
+                if share and tuple(v // share for v in values) == sizes:
+                    return f"{self._axis(place, axis, near)} // {share}"
+                if share and tuple(-(-v // share) for v in values) == sizes:
+                    return f"({self._axis(place, axis, near)} + {share - 1}) // {share}"
         for i, (place, axis, values) in enumerate(axes):
             for other, second, more in axes[i + 1 :]:
                 if tuple(a * b for a, b in zip(values, more, strict=True)) == sizes:
                     return f"{self._axis(place, axis, near)} * {self._axis(other, second, near)}"
+        for place, axis, values in varied:
+            steps = {a - b for a, b in zip(sizes, values, strict=True)}
+            if len(steps) == 1 and abs(step := steps.pop()) < _STEP:
+                return f"{self._axis(place, axis, near)} {'+' if step > 0 else '-'} {abs(step)}"
         raise NotWritten(f"sizes {sizes[:3]}")
 
     def _axis(self, place: int, axis: int, near: int | None) -> str:

@@ -8,7 +8,6 @@ from kernelquarry.transforms.slice.traced_graph import Node
 
 from .elements import binary
 from .table import TABLE, Handler, NotWritten, on, path_of, setting
-from .table import given as given_of
 
 if TYPE_CHECKING:
     from ..write_forward import Writer
@@ -100,16 +99,18 @@ def _normalize(w: Writer, node: Node) -> str:
 def _softmax(w: Writer, node: Node) -> str:
     dim = -3 if node.name == "Softmax2d" else setting(w, node, "dim", None)
     if dim is None:
-        dim = 0 if w.rank(node.args[0]) in (0, 1, 3) else 1
+        dim = 0 if w.rank(w.given(node)["x"]) in (0, 1, 3) else 1
     if node.kind != "layer" and w.given(node).get("dtype", {"code": "torch.float32"}) != {"code": "torch.float32"}:
         raise NotWritten("a dtype of softmax")
     function = "log_softmax" if node.operator in ("log_softmax", "LogSoftmax") else "softmax"
-    return w.call(function, f"{w.tensor(node.args[0])}, {dim}")
+    return w.call(function, f"{w.tensor(w.given(node)['x'])}, {dim}")
 
 
 @on("cumsum")
 def _cumsum(w: Writer, node: Node) -> str:
     given = w.given(node)
+    if "dtype" in given:
+        raise NotWritten("a dtype of a sum")
     return w.call("cumulative_sum", f"{w.tensor(given['x'])}, {w.constant(given['dim'])}")
 
 
@@ -124,7 +125,7 @@ def weights_of(w: Writer, node: Node, given: dict[str, Any], *names: str) -> lis
 
 @on("layer_norm", "layer:LayerNorm", "rms_norm", "layer:RMSNorm")
 def _layer_norm(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     shape = setting(w, node, "normalized_shape", None)
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     x = w.tensor(given["x"])
@@ -149,7 +150,7 @@ def _eps(w: Writer, node: Node) -> str:
 
 @on("group_norm", "layer:GroupNorm")
 def _group_norm(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     if node.kind == "layer":
         return w.call("group_norm_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
     weight, bias = weights_of(w, node, given, "weight", "bias")
@@ -159,7 +160,7 @@ def _group_norm(w: Writer, node: Node) -> str:
 
 @on("instance_norm", *(f"layer:InstanceNorm{n}d" for n in "123"))
 def _instance_norm(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     if node.kind == "layer" and (
         node.arguments.get("track_running_stats") or w.rank(given["x"]) < int(node.name[-2]) + 2
     ):
@@ -177,7 +178,7 @@ def _instance_norm(w: Writer, node: Node) -> str:
 
 @on("batch_norm", *(f"layer:BatchNorm{n}d" for n in "123"))
 def _batch_norm(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     if node.kind == "layer" and not node.arguments.get("track_running_stats", True):
         raise NotWritten("a batch norm without running statistics")
     if node.kind != "layer" and w.constant(given.get("training"), False):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "layer:BCEWithLogitsLoss",
 )
 def _loss(w: Writer, node: Node) -> str:
-    x, target = node.args[0], node.args[1]
+    x, target = w.given(node)["x"], w.given(node)["target"]
     reduction = setting(w, node, "reduction", "mean")
     if reduction not in ("mean", "sum", "none") or len(node.takes) != 2:
         raise NotWritten("a loss with weights")
@@ -38,7 +38,7 @@ def _loss(w: Writer, node: Node) -> str:
 
 @on("cosine_similarity", "layer:CosineSimilarity")
 def _cosine(w: Writer, node: Node) -> str:
-    one, other = node.args[0], node.args[1]
+    one, other = w.given(node)["x"], w.given(node)["other"]
     dim, eps = setting(w, node, "dim", 1), setting(w, node, "eps", 1e-8)
     x, y = (w.call("normalize", f"{w.tensor(tree)}, {dim}, {eps}") for tree in (one, other))
     return w.call("reduce_sum", f"{w.call('mul', f'{x}, {y}')}, {dim}")
@@ -46,40 +46,29 @@ def _cosine(w: Writer, node: Node) -> str:
 
 @on("layer:MultiheadAttention")
 def _multi_head(w: Writer, node: Node) -> str:
-    path, given = path_of(node), node.arguments
-    width = given["embed_dim"]
-    unlike = {"add_bias_kv", "add_zero_attn"} & given.keys() or {
-        given.get("kdim", width),
-        given.get("vdim", width),
-    } != {width}
-    switched = {k: v for k, v in node.kwargs.items() if v not in ({"value": None}, {"value": True})}
-    switched.pop("need_weights", None)
-    if switched.get("is_causal") == {"value": False}:
-        switched.pop("is_causal")
-    if len(node.args) < 3:
-        names = ("query", "key", "value")
-        trees = [*node.args, *(node.kwargs.get(name) for name in names[len(node.args) :])]
-        for name in names:
-            switched.pop(name, None)
-    else:
-        trees = node.args[:3]
-    if unlike or switched or len(node.args) > 3 or None in trees or any(w.rank(tree) != 3 for tree in trees):
-        raise NotWritten("attention of several heads with a mask, or of one image")
-    return w.call("multi_head_attention_layer", ", ".join([*(w.tensor(tree) for tree in trees), path]))
+    given, width = w.given(node), node.arguments["embed_dim"]
+    trees = [given[name] for name in ("x", "key", "value")]
+    plain = {node.arguments.get("kdim", width), node.arguments.get("vdim", width)} == {width}
+    extended = {"add_bias_kv", "add_zero_attn"} & node.arguments.keys()
+    if not plain or extended or w.constant(given.get("is_causal"), False) or any(w.rank(tree) != 3 for tree in trees):
+        raise NotWritten("another attention of several heads")
+    return w.call("multi_head_attention_layer", ", ".join([*(w.tensor(tree) for tree in trees), path_of(node)]))
 
 
 @on("atleast_1d")
 def _at_least(w: Writer, node: Node) -> str:
-    if node.takes and w.rank(node.args[0]) >= 1:
-        return w.atom(node.args[0])
+    if node.takes and w.rank(w.given(node)["x"]) >= 1:
+        return w.atom(w.given(node)["x"])
     raise NotWritten("atleast_1d of a number")
 
 
 @on("linspace")
 def _linspace(w: Writer, node: Node) -> str:
-    if len(node.args) < 2 or node.dtype != "float32":
-        raise NotWritten("linspace of sizes")
-    start, end = w.constant(node.args[0]), w.constant(node.args[1])
+    given = w.given(node)
+    given.unread.discard("steps")  # the size is that of the result
+    if node.dtype != "float32":
+        raise NotWritten("linspace of integers")
+    start, end = w.constant(given["start"]), w.constant(given["end"])
     n = w.size(tuple(shape[0] for shape in node.shapes))
     step = f"({end} - {start}) / ({n} - 1)" if not n.isdigit() else repr((end - start) / max(int(n) - 1, 1))
     return w.call("counted", f"{n}, {float(start)}, {step}, torch.float32, {device_of(w)}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def _unary(function: str) -> Handler:
     def handler(w: Writer, node: Node) -> str:
-        return w.call(function, w.tensor(node.args[0]))
+        return w.call(function, w.tensor(w.given(node)["x"]))
 
     return handler
 
@@ -35,15 +35,15 @@ for _torch, _own in {
     TABLE[_torch] = _unary(_own)
 
 
-@on("prefix:~")
+@on("prefix:~", "logical_not")
 def _inverted(w: Writer, node: Node) -> str:
-    return w.call("inverted", w.tensor(node.args[0], "bool"))
+    return w.call("inverted", w.tensor(w.given(node)["x"], "bool"))
 
 
 def _with_settings(function: str, *settings: tuple[str, float]) -> Handler:
     def handler(w: Writer, node: Node) -> str:
         texts = [w.number(setting(w, node, name, default)) for name, default in settings]
-        return w.call(function, ", ".join([w.tensor(node.args[0]), *texts]))
+        return w.call(function, ", ".join([w.tensor(w.given(node)["x"]), *texts]))
 
     return handler
 
@@ -64,13 +64,13 @@ for _names, _handler in {
 
 @on("relu6", "layer:ReLU6")
 def _relu6(w: Writer, node: Node) -> str:
-    return w.call("clamp", f"{w.tensor(node.args[0])}, 0.0, 6.0")
+    return w.call("clamp", f"{w.tensor(w.given(node)['x'])}, 0.0, 6.0")
 
 
 @on("gelu", "layer:GELU")
 def _gelu(w: Writer, node: Node) -> str:
     exact = setting(w, node, "approximate", "none") == "none"
-    return w.call("gelu" if exact else "gelu_tanh", w.tensor(node.args[0]))
+    return w.call("gelu" if exact else "gelu_tanh", w.tensor(w.given(node)["x"]))
 
 
 @on("clamp", "clip", "clamp_min", "clamp_max")
@@ -217,11 +217,11 @@ def _addcmul(w: Writer, node: Node) -> str:
 
 @on("prelu", "layer:PReLU")
 def _prelu(w: Writer, node: Node) -> str:
-    x: Any = node.args[0]
+    x = w.given(node)["x"]
     if node.kind == "layer":
         weight, n = f"{path_of(node)}.weight", node.arguments.get("num_parameters", 1)
     else:
-        weight, n = w.atom(node.args[1]), w.node(node.args[1]).shapes[0][0]
+        weight, n = w.atom(w.given(node)["weight"]), w.node(w.given(node)["weight"]).shapes[0][0]
     if n != 1 and w.rank(x) > 2:
         weight += f".view({', '.join(['-1'] + ['1'] * (w.rank(x) - 2))})"
     return w.call("prelu", f"{w.tensor(x)}, {weight}")
@@ -229,6 +229,6 @@ def _prelu(w: Writer, node: Node) -> str:
 
 @on("glu", "layer:GLU")
 def _glu(w: Writer, node: Node) -> str:
-    x, dim = w.tensor(node.args[0]), setting(w, node, "dim", -1)
+    x, dim = w.tensor(w.given(node)["x"]), setting(w, node, "dim", -1)
     gate = w.call("sigmoid", f"{x}.chunk(2, {dim})[1]")
     return w.call("mul", f"{x}.chunk(2, {dim})[0], {gate}")

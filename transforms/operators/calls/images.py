@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from kernelquarry.transforms.slice.traced_graph import Node
 
 from .table import NotWritten, on, plain, repeated, setting
-from .table import given as given_of
 
 if TYPE_CHECKING:
     from ..write_forward import Writer
@@ -26,7 +25,7 @@ def _max_pool(w: Writer, node: Node) -> str:
         raise NotWritten("indices of a pool")
     settings = [one[0] if n == 1 else one for one in (kernel, stride, padding, dilation)]
     ceil = setting(w, node, "ceil_mode", False)
-    return w.call(f"max_pool{n}d", ", ".join(map(str, [w.tensor(node.args[0]), *settings, ceil])))
+    return w.call(f"max_pool{n}d", ", ".join(map(str, [w.tensor(w.given(node)["x"]), *settings, ceil])))
 
 
 @on("avg_pool1d", "avg_pool2d", "layer:AvgPool1d", "layer:AvgPool2d")
@@ -40,14 +39,14 @@ def _avg_pool(w: Writer, node: Node) -> str:
         raise NotWritten("a divisor of a pool")
     settings = [one[0] if n == 1 else one for one in (kernel, stride, padding)]
     flags = [setting(w, node, "ceil_mode", False), setting(w, node, "count_include_pad", True)]
-    return w.call(f"avg_pool{n}d", ", ".join(map(str, [w.tensor(node.args[0]), *settings, *flags])))
+    return w.call(f"avg_pool{n}d", ", ".join(map(str, [w.tensor(w.given(node)["x"]), *settings, *flags])))
 
 
 @on(*(f"adaptive_{kind}_pool{n}d" for kind in ("avg", "max") for n in "12"),
      *(f"layer:Adaptive{kind}Pool{n}d" for kind in ("Avg", "Max") for n in "12"))  # fmt: skip
 def _adaptive_pool(w: Writer, node: Node) -> str:
     n, kind = int(node.operator[-2]), "max" if "max" in node.operator.lower() else "avg"
-    given = given_of(w, node)
+    given = w.given(node)
     if node.kind == "layer":
         sizes: list[Any] = [{"value": size} for size in repeated(plain(node.arguments["output_size"]), n)]
     else:
@@ -61,9 +60,9 @@ def _adaptive_pool(w: Writer, node: Node) -> str:
     return w.call(f"adaptive_{kind}_pool{n}d", f"{x}, {texts[0] if n == 1 else '(' + ', '.join(texts) + ')'}")
 
 
-@on("interpolate", "upsample", "layer:Upsample", "layer:UpsamplingNearest2d", "layer:UpsamplingBilinear2d")
+@on("interpolate", "layer:Upsample", "layer:UpsamplingNearest2d", "layer:UpsamplingBilinear2d")
 def _interpolate(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     x, n = w.tensor(given["x"]), w.rank(given["x"]) - 2
     mode = {"UpsamplingNearest2d": "nearest", "UpsamplingBilinear2d": "bilinear"}.get(node.name) or setting(
         w, node, "mode", "nearest"
@@ -106,7 +105,7 @@ def _interpolate(w: Writer, node: Node) -> str:
 
 @on("pad", *(f"layer:{kind}Pad{n}d" for kind in ("Zero", "Constant", "Reflection", "Replication") for n in "123"))
 def _pad(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     if node.kind == "layer":
         n = int(node.name[-2])
         pads = repeated(plain(node.arguments["padding"]), 2 * n)
@@ -129,7 +128,7 @@ def _pad(w: Writer, node: Node) -> str:
 
 @on("pixel_shuffle", "layer:PixelShuffle")
 def _pixel_shuffle(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     r = setting(w, node, "upscale_factor" if node.kind == "layer" else "factor", None)
     x, shapes = w.tensor(given["x"]), w.node(given["x"]).shapes
     if len(shapes[0]) != 4 or len({shape[1] for shape in shapes}) != 1:
@@ -142,7 +141,7 @@ def _pixel_shuffle(w: Writer, node: Node) -> str:
 
 @on("pixel_unshuffle", "layer:PixelUnshuffle")
 def _pixel_unshuffle(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     r = setting(w, node, "downscale_factor" if node.kind == "layer" else "factor", None)
     x, shapes = w.tensor(given["x"]), w.node(given["x"]).shapes
     if len(shapes[0]) != 4:

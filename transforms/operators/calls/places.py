@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from kernelquarry.transforms.slice.traced_graph import Node
 
 from .table import NotWritten, on, path_of, repeated
-from .table import given as given_of
 
 if TYPE_CHECKING:
     from ..write_forward import Writer
@@ -45,7 +44,10 @@ def _roll(w: Writer, node: Node) -> str:
     shifts, dims = (repeated(w.constant(given[name]), 1) for name in ("shifts", "dims"))
     if len(shifts) != 1:
         raise NotWritten("roll of several axes")
-    dim, shift = dims[0] % w.rank(given["x"]), shifts[0]
+    dim, sizes = dims[0] % w.rank(given["x"]), {shape[dims[0]] for shape in w.node(given["x"]).shapes}
+    shift = shifts[0]
+    if abs(shift) >= min(sizes) or not shift:
+        raise NotWritten("roll by the whole axis")
     at = ":, " * dim
     return w.call("concatenate", f"({x}[{at}{-shift}:], {x}[{at}:{-shift}]), {dim}")
 
@@ -76,7 +78,7 @@ def _gather(w: Writer, node: Node) -> str:
 
 @on("embedding", "layer:Embedding")
 def _embedding(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     if node.kind == "layer":
         if "max_norm" in node.arguments:
             raise NotWritten("an embedding that changes")
@@ -137,9 +139,8 @@ def _arange(w: Writer, node: Node) -> str:
     dtype = node.dtype
     if dtype not in ("int64", "float32"):
         raise NotWritten(f"arange of {dtype}")
-    if "end" not in given:
-        given = {"start": {"value": 0}, "end": given["start"]}
-    start, step = w.constant(given.get("start"), 0), w.constant(given.get("step"), 1)
+    first, end = given.get("start"), given.get("end")  # arange(end) has its end first; the size is that of the result
+    start, step = w.constant(first, 0) if end is not None else 0, w.constant(given.get("step"), 1)
     counts = tuple(shape[0] for shape in node.shapes)
     n = w.size(counts)
     return w.call("counted", f"{n}, {start}, {step}, torch.{dtype}, {device_of(w)}")
@@ -148,6 +149,7 @@ def _arange(w: Writer, node: Node) -> str:
 @on("zeros", "ones", "full", "new_zeros", "new_ones", "new_full")
 def _filled_shape(w: Writer, node: Node) -> str:
     given = w.given(node)
+    given.unread.discard("x")  # of `x.new_zeros`, which has the dtype
     found = given["sizes"]
     trees = found.get("tuple") or found.get("list") or ([] if "tuple" in found or "list" in found else [found])
     sizes = w.shape(trees, None, free=False)

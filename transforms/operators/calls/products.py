@@ -8,7 +8,6 @@ from kernelquarry.transforms.slice.traced_graph import Node
 
 from .axes import weights_of
 from .table import NotWritten, on, path_of, plain, repeated, setting
-from .table import given as given_of
 
 if TYPE_CHECKING:
     from ..write_forward import Writer
@@ -28,7 +27,7 @@ def matmul(w: Writer, one: tuple[str, int], other: tuple[str, int]) -> str:
 
 @on("infix:@", "matmul", "bmm", "mm", "mv", "dot")
 def _matmul(w: Writer, node: Node) -> str:
-    one, other = node.args if node.kind == "infix" else (v for k, v in w.given(node).items())
+    one, other = w.given(node)["x"], w.given(node)["other"]
     return matmul(w, (w.tensor(one), w.rank(one)), (w.tensor(other), w.rank(other)))
 
 
@@ -49,7 +48,7 @@ def _outer(w: Writer, node: Node) -> str:
 
 @on("linear", "layer:Linear")
 def _linear(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     if node.kind == "layer":
         return w.call("linear_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
     weight, bias = weights_of(w, node, given, "weight", "bias")
@@ -59,7 +58,7 @@ def _linear(w: Writer, node: Node) -> str:
 @on(*(f"conv{n}d" for n in "123"), *(f"layer:Conv{n}d" for n in "123"))
 def _conv(w: Writer, node: Node) -> str:
     n = int(node.operator[-2])
-    given = given_of(w, node)
+    given = w.given(node)
     stride = repeated(setting(w, node, "stride", 1), n)
     dilation = repeated(setting(w, node, "dilation", 1), n)
     padding = setting(w, node, "padding", 0)
@@ -97,7 +96,7 @@ def _kernel(w: Writer, node: Node, given: dict[str, Any], n: int) -> tuple[int, 
 @on("conv_transpose1d", "conv_transpose2d", "layer:ConvTranspose1d", "layer:ConvTranspose2d")
 def _conv_transpose(w: Writer, node: Node) -> str:
     n = int(node.operator[-2])
-    given = given_of(w, node)
+    given = w.given(node)
     names = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1}
     settings = [repeated(setting(w, node, name, default), n) for name, default in names.items()]
     if w.rank(given["x"]) != n + 2:

@@ -20,7 +20,33 @@ class NotWritten(Exception):
     """No function of the library computes what a module calls."""
 
 
-# Parameters of functions and methods, by position; `*` takes the rest. Others have one tensor.
+class Given(dict[str, Any]):
+    """Arguments of a call by name. Those that nobody has read change what the call computes, so it is not written."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        super().__init__(arguments)
+        self.unread = set(arguments) - _UNNEEDED
+
+    def __getitem__(self, name: str) -> Any:
+        self.unread.discard(name)
+        if name not in self:
+            raise NotWritten(f"a call without {name}")
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.unread.discard(name)
+        return super().get(name, default)
+
+
+# Arguments that change nothing in eval mode, or nothing but the dtype or layout, which a node has.
+_UNNEEDED = frozenset("momentum _stacklevel memory_format non_blocking copy p need_weights dtype requires_grad".split())
+# Names of parameters in PyTorch -> those of `_PARAMETERS`.
+RENAMED = {
+    "input": "x", "self": "x", "tensors": "x", "tensor": "x", "query": "x", "operands": "x", "x1": "x", "x2": "other",
+    "mat2": "other", "vec2": "other", "exponent": "other", "axis": "dim", "keepdims": "keepdim", "size": "sizes",
+    "dims": "sizes", "fill_value": "value", "data": "value", "upscale_factor": "factor", "downscale_factor": "factor",
+}  # fmt: skip
+# Parameters of functions and methods, by position; `*` takes the rest. Others have two tensors at most.
 _PARAMETERS = {
     name: parameters.split()
     for names, parameters in {
@@ -34,12 +60,11 @@ _PARAMETERS = {
         "split": "x split_size_or_sections dim",
         "narrow": "x dim start length",
         "select": "x dim index",
-        "view_as expand_as reshape_as type_as": "x other",
-        "sum mean amax amin prod std var logsumexp max min argmax argmin any all": "x dim keepdim",
+        "sum mean amax amin prod std var logsumexp max min argmax argmin": "x dim keepdim",
         "softmax log_softmax": "x dim _stacklevel dtype",
         "cumsum": "x dim",
         "norm": "x p dim keepdim",
-        "linalg_vector_norm linalg_norm vector_norm": "x ord dim keepdim",
+        "linalg_vector_norm linalg_norm": "x ord dim keepdim",
         "normalize": "x p dim eps",
         "clamp clip": "x min max",
         "clamp_min": "x min",
@@ -48,7 +73,7 @@ _PARAMETERS = {
         "masked_fill": "x mask value",
         "lerp": "x end weight",
         "addcmul addcdiv": "x tensor1 tensor2 value",
-        "cat concat concatenate stack hstack vstack": "x dim",
+        "cat concat concatenate stack": "x dim",
         "pad": "x pad mode value",
         "linear": "x weight bias",
         "conv1d conv2d conv3d": "x weight bias stride padding dilation groups",
@@ -71,7 +96,6 @@ _PARAMETERS = {
         "avg_pool1d avg_pool2d": "x kernel_size stride padding ceil_mode count_include_pad divisor_override",
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d adaptive_max_pool2d": "x output_size",
         "interpolate": "x size scale_factor mode align_corners recompute_scale_factor antialias",
-        "upsample": "x size scale_factor mode align_corners",
         "pixel_shuffle pixel_unshuffle": "x factor",
         "embedding": "x weight",
         "index_select": "x dim index",
@@ -79,7 +103,8 @@ _PARAMETERS = {
         "einsum": "equation *x",
         "scaled_dot_product_attention": "x key value attn_mask dropout_p is_causal scale enable_gqa",
         "arange": "start end step",
-        "zeros ones empty": "*sizes",
+        "linspace": "start end steps",
+        "zeros ones": "*sizes",
         "full": "sizes value",
         "full_like": "x value",
         "new_zeros new_ones": "x *sizes",
@@ -87,17 +112,16 @@ _PARAMETERS = {
         "tril triu": "x diagonal",
         "roll": "x shifts dims",
         "repeat_interleave": "x repeats dim",
-        "mse_loss l1_loss binary_cross_entropy_with_logits": "x target",
+        "mse_loss l1_loss binary_cross_entropy_with_logits MSELoss L1Loss BCEWithLogitsLoss": "x target",
+        "MultiheadAttention": "x key value key_padding_mask need_weights attn_mask average_attn_weights is_causal",
         "cosine_similarity": "x other dim eps",
         "to": "x dtype",
         "type": "x dtype",
         "grid_sample": "x grid mode padding_mode align_corners",
         "baddbmm addmm": "x batch1 batch2",
-        "outer": "x other",
         "_weight_norm": "x g dim",
-        "dropout": "x p training",
         "diagonal": "x offset dim1 dim2",
-        "tensor": "value",
+        "tensor as_tensor": "value",
     }.items()
     for name in names.split()
 }
@@ -134,11 +158,6 @@ def repeated(value: Any, n: int) -> tuple[Any, ...]:
     """A setting for each of `n` axes."""
     found = tuple(value) if isinstance(value, tuple | list) else (value,)
     return found * n if len(found) == 1 and n > 1 else found
-
-
-def given(w: Writer, node: Node) -> dict[str, Any]:
-    """The arguments of a function by name; a layer has the input alone."""
-    return {"x": node.args[0]} if node.kind == "layer" else w.given(node)
 
 
 def path_of(node: Node) -> str:

@@ -9,7 +9,6 @@ from kernelquarry.transforms.slice.traced_graph import Node
 
 from .elements import cast
 from .table import TABLE, Handler, NotWritten, on, parameters_of, plain, repeated
-from .table import given as given_of
 
 if TYPE_CHECKING:
     from ..write_forward import Writer
@@ -38,7 +37,7 @@ TABLE["expand"] = _view(lambda w, node, given: f"expand({_sizes_of(w, given, Fal
 @on("permute", "transpose", "swapaxes", "movedim", "moveaxis", "unsqueeze", "squeeze", "flatten", "narrow", "select",
      "unbind", "chunk", "split", "unflatten", "t", "layer:Flatten", "diagonal", "layer:Unflatten")  # fmt: skip
 def _moved(w: Writer, node: Node) -> str:
-    given = given_of(w, node)
+    given = w.given(node)
     x = w.atom(given["x"])
     if node.name == "Flatten":
         return f"{x}.flatten({node.arguments.get('start_dim', 1)}, {node.arguments.get('end_dim', -1)})"
@@ -47,7 +46,7 @@ def _moved(w: Writer, node: Node) -> str:
     if node.operator == "permute":
         dims = given.get("sizes", given.get("dims"))
         return f"{x}.permute({', '.join(map(str, w.constant(dims)))})"
-    rest = {key: value for key, value in given.items() if key != "x"}
+    rest = {key: given[key] for key in given if key != "x"}
     place = given["x"]["node"]
     texts: list[str] = []
     for key, value in rest.items():
@@ -64,26 +63,23 @@ def _moved(w: Writer, node: Node) -> str:
 
 @on("attribute:T", "attribute:mT")
 def _turned(w: Writer, node: Node) -> str:
-    return f"{w.atom(node.args[0])}.{node.operator}"
+    return f"{w.atom(w.given(node)['x'])}.{node.operator}"
 
 
 @on("view_as", "reshape_as", "expand_as")
 def _as(w: Writer, node: Node) -> str:
-    one, other = node.args
+    one, other = w.given(node)["x"], w.given(node)["other"]
     return f"{w.atom(one)}.{node.operator.removesuffix('_as').replace('view', 'reshape')}({w.atom(other)}.shape)"
 
 
-@on("contiguous", "clone", "detach", "dropout", "dropout1d", "dropout2d", "layer:Identity", "layer:Dropout",
-     "layer:Dropout1d", "layer:Dropout2d", "layer:Dropout3d", "layer:AlphaDropout")  # fmt: skip
+@on("contiguous", "clone", "detach")
 def _same(w: Writer, node: Node) -> str:
-    if node.operator.startswith("dropout") and node.kind != "layer" and w.constant(w.given(node).get("training"), True):
-        raise NotWritten("dropout while training")
-    return w.atom(node.args[0])
+    return w.atom(w.given(node)["x"])
 
 
 @on("to", "type", "float", "long", "bool", "type_as", "int", "double", "half")
 def _cast(w: Writer, node: Node) -> str:
-    x = node.args[0]
+    x = w.given(node)["x"]
     if w.node(x).dtype == node.dtype:
         return w.atom(x)
     return cast(w, x, node.dtype)

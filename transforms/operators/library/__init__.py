@@ -1,1 +1,1 @@
-"""Functions of PyTorch as Triton kernels for inputs of any size: what `write_answer` puts into files."""
+"""Functions of PyTorch as Triton kernels for inputs of any size: what `write_candidate` puts into files."""

@@ -63,72 +63,6 @@ def pad_axis_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, value, BLOCK
     tl.store(out_ptr + offset, x, mask=offset < numel)
 
 
-def reflect_pad_axis(x, dim, before, after):
-    x = x.contiguous()
-    shape = list(x.shape)
-    n = shape[dim]
-    shape[dim] = before + n + after
-    out = torch.empty(shape, device=x.device, dtype=x.dtype)
-    inner = out.stride(dim)
-    reflect_pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
-        x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
-    )
-    return out
-
-
-@triton.jit
-def reflect_pad_axis_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, BLOCK: tl.constexpr):
-    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    outer, place = offset // (out_n * inner), offset // inner % out_n - before
-    place = n - 1 - tl.abs(n - 1 - tl.abs(place))
-    x = tl.load(x_ptr + (outer * n + place) * inner + offset % inner, mask=offset < numel)
-    tl.store(out_ptr + offset, x, mask=offset < numel)
-
-
-def replicate_pad_axis(x, dim, before, after):
-    x = x.contiguous()
-    shape = list(x.shape)
-    n = shape[dim]
-    shape[dim] = before + n + after
-    out = torch.empty(shape, device=x.device, dtype=x.dtype)
-    inner = out.stride(dim)
-    replicate_pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
-        x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
-    )
-    return out
-
-
-@triton.jit
-def replicate_pad_axis_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, BLOCK: tl.constexpr):
-    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    outer, place = offset // (out_n * inner), offset // inner % out_n - before
-    place = tl.minimum(tl.maximum(place, 0), n - 1)
-    x = tl.load(x_ptr + (outer * n + place) * inner + offset % inner, mask=offset < numel)
-    tl.store(out_ptr + offset, x, mask=offset < numel)
-
-
-def circular_pad_axis(x, dim, before, after):
-    x = x.contiguous()
-    shape = list(x.shape)
-    n = shape[dim]
-    shape[dim] = before + n + after
-    out = torch.empty(shape, device=x.device, dtype=x.dtype)
-    inner = out.stride(dim)
-    circular_pad_axis_kernel[(triton.cdiv(out.numel(), 1024),)](
-        x, out, out.numel(), n, shape[dim], inner, before, BLOCK=1024
-    )
-    return out
-
-
-@triton.jit
-def circular_pad_axis_kernel(x_ptr, out_ptr, numel, n, out_n, inner, before, BLOCK: tl.constexpr):
-    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    outer, place = offset // (out_n * inner), offset // inner % out_n - before
-    place = (place + n) % n
-    x = tl.load(x_ptr + (outer * n + place) * inner + offset % inner, mask=offset < numel)
-    tl.store(out_ptr + offset, x, mask=offset < numel)
-
-
 def flip_axis(x, dim):
     x = x.contiguous()
     out = torch.empty_like(x)
@@ -222,7 +156,7 @@ def triangle(x, diagonal, lower):
 
 
 @triton.jit
-def triangle_kernel(x_ptr, out_ptr, numel, rows, cols, diagonal, lower, BLOCK: tl.constexpr):
+def triangle_kernel(x_ptr, out_ptr, numel, rows, cols, diagonal, lower: tl.constexpr, BLOCK: tl.constexpr):
     offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offset, mask=offset < numel)
     above = offset % cols - offset // cols % rows - diagonal
@@ -243,7 +177,17 @@ def grid_sample(x, grid, align, border):
 
 @triton.jit
 def grid_sample_kernel(
-    x_ptr, grid_ptr, out_ptr, numel, channels, height, width, points, align, border, BLOCK: tl.constexpr
+    x_ptr,
+    grid_ptr,
+    out_ptr,
+    numel,
+    channels,
+    height,
+    width,
+    points,
+    align: tl.constexpr,
+    border: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offset < numel

@@ -65,6 +65,8 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if not self._quiet and _has_tensor(result):
             self._call(func, args, kwargs, result)
+        elif not self._quiet and getattr(func, "__name__", "") == "__setitem__":
+            self._append({"kind": "unknown", "name": "__setitem__", "args": [], "kwargs": {}}, args[0])
         return result
 
     @contextmanager
@@ -90,6 +92,7 @@ class Recorder(TorchFunctionMode):
 
     def _call(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         name = getattr(func, "__name__", "")
+        name = "logsigmoid" if func is nn.functional.logsigmoid else name  # a builtin of another name
         if name == "__get__":
             attribute = getattr(getattr(func, "__self__", None), "__name__", "")
             self._add("attribute" if attribute in _ATTRIBUTES else "unknown", attribute, args, {}, result)
