@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -294,6 +295,8 @@ class Writer:
                 return code
             case {"sizes": list(sizes)}:
                 return self.size(tuple(sizes))
+            case {"numbers": list(numbers)}:
+                return self._number_of_sizes(numbers)
             case {"list": list(items)} | {"tuple": list(items)}:
                 return f"({', '.join(map(self.text, items))}{',' * (len(items) == 1)})"
         raise NotWritten(f"an argument {str(tree)[:40]}")
@@ -338,6 +341,16 @@ class Writer:
             if len(steps) == 1 and abs(step := steps.pop()) < _STEP:
                 return f"{self._axis(place, axis, near)} {'+' if step > 0 else '-'} {abs(step)}"
         raise NotWritten(f"sizes {sizes[:3]}")
+
+    def _number_of_sizes(self, numbers: Sequence[float]) -> str:
+        """A number that follows from sizes, such as the root of one."""
+        for text, exponent in (("{} ** 0.5", 2.0), ("{} ** -0.5", -2.0), ("1.0 / {}", -1.0), ("float({})", 1.0)):
+            sizes = tuple(round(number**exponent) if number > 0 else 0 for number in numbers)
+            if all(size and math.isclose(size ** (1 / exponent), n) for size, n in zip(sizes, numbers, strict=True)):
+                with suppress(NotWritten):  # another form may have these sizes
+                    size = self.size(sizes)
+                    return text.format(f"({size})" if " " in size else size)
+        raise NotWritten(f"numbers {numbers[:3]}")
 
     def _axis(self, place: int, axis: int, near: int | None) -> str:
         """A size of a tensor at hand, or the name of one of an input, which the first lines set if it is used."""

@@ -88,6 +88,22 @@ def test_sizes_that_vary_are_read_from_tensors(sandbox: Sandbox) -> None:
     assert "x.reshape(x.shape[0], x.shape[1], 2, x.shape[2] // 2).transpose(1, 2)" in forward(candidate)
 
 
+def test_numbers_that_follow_from_sizes_are_computed(sandbox: Sandbox) -> None:
+    code = source("x / x.shape[-1] ** 0.5 * (1 / x.shape[1])")
+    text = forward(written(code, Call({"x": (2, 5, 8)}), Call({"x": (3, 7, 14)}), sandbox=sandbox))
+    assert "div_scalar(x, width ** 0.5)" in text and "mul_scalar(x, 1.0 / length)" in text
+
+
+def test_a_write_by_index_is_refused(sandbox: Sandbox) -> None:
+    outcome = write_candidate(probed(source("y = x * 2\ny[:, 0] = 0\nreturn y * 2"), IMAGE), sandbox)
+    assert isinstance(outcome, Dropped) and outcome.evidence == "unknown __setitem__"
+
+
+@pytest.mark.parametrize("call", ["torch.softmax(input=x, dim=1)", "F.avg_pool2d(input=x, kernel_size=2)"])
+def test_arguments_have_names(call: str, sandbox: Sandbox) -> None:
+    assert written(source(call), IMAGE, sandbox=sandbox).triton_code.count("@triton.jit") == 1
+
+
 def test_what_no_kernel_computes_is_copied(sandbox: Sandbox) -> None:
     candidate = written(source("x.transpose(2, 3)"), IMAGE, sandbox=sandbox)
     assert "return copied(x.transpose(2, 3))" in forward(candidate)
@@ -101,6 +117,8 @@ def test_what_no_kernel_computes_is_copied(sandbox: Sandbox) -> None:
         (source("torch.linalg.inv(x @ x.mT)"), "linalg_inv"),
         (source("F.max_pool2d(x, 2, return_indices=True)[0]"), "max_pool2d_with_indices"),
         (source("x[x > 0].sum()"), "index"),
+        (source("x.cumsum(1, dtype=torch.float64).float()"), "a dtype of a sum"),
+        (source("torch.round(x, decimals=1)"), "decimals of round"),
     ],
 )
 def test_calls_that_the_library_lacks_are_refused(code: str, why: str, sandbox: Sandbox) -> None:

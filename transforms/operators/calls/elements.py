@@ -128,7 +128,7 @@ def binary(w: Writer, function: str, one: Any, other: Any, node: Node) -> str:
         raise NotWritten(f"{function} with a number")
     is_first = w.is_tensor(one)
     given = other if is_first else one
-    value = w.text(given) if "sizes" in given else w.number(w.constant(given))
+    value = w.text(given) if given.keys() & {"sizes", "numbers"} else w.number(w.constant(given))
     x = _operand(w, tensors[0], dtype)
     if function == "power" and is_first and value in map(str, (2, 2.0, 3, 3.0, 0.5, -0.5, -1, -1.0)):
         return w.call(_POWERS[float(value)], x)

@@ -200,7 +200,8 @@ class Recorder(TorchFunctionMode):
 def merged(graphs: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """One graph of the first call and of those of the others that take the same path.
 
-    The shape of a node becomes a list of shapes, one for each call. An integer that differs becomes `{"sizes": [...]}`.
+    The shape of a node becomes a list of shapes, one for each call. An integer that differs becomes `{"sizes": [...]}`,
+    another number `{"numbers": [...]}`.
     """
     first = graphs[0]
     same = [graph for graph in graphs if [_path(node) for node in graph] == [_path(node) for node in first]]
@@ -223,6 +224,8 @@ def _merged(values: Sequence[Any]) -> Any:
     if isinstance(first, dict) and all(isinstance(value, dict) and value.keys() == first.keys() for value in values):
         if first.keys() == {"value"} and all(type(value["value"]) is int for value in values):
             return {"sizes": [value["value"] for value in values]}
+        if first.keys() == {"value"} and all(type(value["value"]) is float for value in values):
+            return {"numbers": [value["value"] for value in values]}
         if first.keys() != {"value"} and first.keys() != {"node"}:
             return {key: _merged([value[key] for value in values]) for key in first}
     if isinstance(first, list) and all(isinstance(value, list) and len(value) == len(first) for value in values):
