@@ -16,7 +16,6 @@ from .calls import RENAMED, TABLE, Given, Handler, NotWritten, attribute, parame
 
 _LETTERS = (*"yzuvwabcdepqrst", *(f"{letter}{i}" for i in range(1, 9) for letter in "xyzuvw"))
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_ATOM = re.compile(r"[A-Za-z_][\w.]*|\w+\(.*\)|[\d.e+-]+")
 _AXES = {
     2: ("batch", "width"), 3: ("batch", "length", "width"), 4: ("batch", "channels", "height", "width"),
     5: ("batch", "channels", "depth", "height", "width"),
@@ -117,25 +116,20 @@ class Writer:
 
     def _compute(self, place: int) -> None:
         node = self.graph[place]
-        if node.kind == "item":
-            raise NotWritten(f"an item of {self.graph[node.takes[0]].name}")
         items = [p for p in self.order if self.graph[p].kind == "item" and self.graph[p].takes[0] == place]
         if items or not node.shapes:
-            return self._unpack(place, items)
+            self._unpack(place, items)
+            return
         text, is_call = self.expression(node)
         for taken in node.takes:
             self.left[taken] -= 1
-        is_view = not is_call
-        if is_view and self.left[place] == 1 and len(text) <= _WIDTH:
+        is_short_view = not is_call and self.left[place] == 1 and len(text) <= _WIDTH
+        if is_short_view or _NAME.fullmatch(text):  # another name of the same value
             self.texts[place] = text
-            return None
-        if _NAME.fullmatch(text):  # another name of the same value
-            self.texts[place] = text
-            return None
+            return
         name = self._variable(node)
         self._emit(node, f"{name} = {text}")
         self.texts[place] = name
-        return None
 
     def _unpack(self, place: int, items: Sequence[int]) -> None:
         node = self.graph[place]
@@ -146,9 +140,8 @@ class Writer:
             return
         if node.operator in ("max", "min", "topk", "sort", "median"):
             for item in items:
-                self.texts[item] = self._item(node, self.graph[item].name)
-                name = self._free()
-                self._emit(node, f"{name} = {self.texts[item]}")
+                text, name = self._item(node, self.graph[item].name), self._free()
+                self._emit(node, f"{name} = {text}")
                 self.texts[item] = name
             return
         text, _ = self.expression(node)
@@ -262,12 +255,9 @@ class Writer:
         return self.texts[tree["node"]]
 
     def atom(self, tree: Any) -> str:
-        """The text of a tensor, to put a dot behind."""
-        return self.texts[self._place(tree)]
-
-    def _place(self, tree: Any) -> int:
+        """The text of a tensor of any dtype."""
         self.node(tree)
-        return int(tree["node"])
+        return self.texts[tree["node"]]
 
     def rank(self, tree: Any) -> int:
         return len(self.node(tree).shapes[0])

@@ -150,8 +150,8 @@ def _einsum(w: Writer, node: Node) -> str:
     if len(inputs) != 2:
         raise NotWritten("an einsum of more than two tensors")
     (a, b), (x, y) = inputs, texts
-    x, a = _without(w, x, a, set(b) | set(target))
-    y, b = _without(w, y, b, set(a) | set(target))
+    if alone := (set(a) ^ set(b)) - set(target):
+        raise NotWritten(f"an axis {min(alone)} that one operand has alone")
     common = [i for i in target if i in a and i in b]
     summed = [i for i in a if i in b and i not in target]
     ones, others = [i for i in target if i in a and i not in b], [i for i in target if i in b and i not in a]
@@ -163,24 +163,11 @@ def _einsum(w: Writer, node: Node) -> str:
     right = _merged(y, b, [common, summed, others], sizes)
     text = w.call("matmul", f"{left}, {right}")
     order = [*common, *ones, *others]
-    if len(ones) != 1 or len(others) != 1 or (len(common) > 1 and any(map(_is_merged, (left, right)))):
+    if len(ones) != 1 or len(others) != 1:
         text += f".view({', '.join(sizes[label] for label in order)})"
     if order != list(target):
         text += f".permute({', '.join(str(order.index(label)) for label in target)})"
     return text
-
-
-def _is_merged(text: str) -> bool:
-    return ".reshape(" in text
-
-
-def _without(w: Writer, x: str, labels: str, needed: set[str]) -> tuple[str, str]:
-    """A tensor without the axes that only it has."""
-    dims = tuple(i for i, label in enumerate(labels) if label not in needed)
-    if not dims:
-        return x, labels
-    text = w.call("reduce_sum", f"{x}, {dims}")
-    raise NotWritten(f"an axis that one operand has alone: {text}")
 
 
 def _permuted_sum(w: Writer, x: str, labels: str, target: str) -> str:
