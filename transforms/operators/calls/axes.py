@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..write_forward import Writer
 
 
-def _dims(w: Writer, node: Node, given: dict[str, Any]) -> str:
+def _dims(w: Writer, given: dict[str, Any]) -> str:
     """The axes of a reduction; all if none are given."""
     dim = w.constant(given.get("dim"))
     if dim is None or dim == ():
@@ -30,7 +30,7 @@ def _reduction(function: str, dtypes: tuple[str, ...] = ("float32",)) -> Handler
         if w.node(x).dtype not in dtypes:
             raise NotWritten(f"{node.operator} of {w.node(x).dtype}")
         keep = ", keepdim=True" if w.constant(given.get("keepdim"), False) else ""
-        return w.call(function, f"{w.tensor(x, '')}, {_dims(w, node, given)}{keep}")
+        return w.call(function, f"{w.tensor(x, '')}, {_dims(w, given)}{keep}")
 
     return handler
 
@@ -50,7 +50,7 @@ def _max(w: Writer, node: Node) -> str:
     given = w.given(node)
     if "dim" in given and w.is_tensor(given["dim"]):
         return binary(w, "maximum" if node.operator == "max" else "minimum", given["x"], given["dim"], node)
-    return w.call(f"reduce_{node.operator}", f"{w.tensor(given['x'])}, {_dims(w, node, given)}")
+    return w.call(f"reduce_{node.operator}", f"{w.tensor(given['x'])}, {_dims(w, given)}")
 
 
 @on("var", "std")
@@ -67,7 +67,7 @@ def _var(w: Writer, node: Node) -> str:
     elif len(node.args) == 3:
         correction, keepdim = int(bool(w.constant(node.args[2]))), node.kwargs.get("keepdim")
     keep = ", keepdim=True" if w.constant(keepdim, False) else ""
-    dims = _dims(w, node, {"x": given["x"]} | ({"dim": dim} if dim else {}))
+    dims = _dims(w, {"x": given["x"]} | ({"dim": dim} if dim else {}))
     text = w.call("variance", f"{w.tensor(given['x'])}, {dims}, {correction}{keep}")
     return text if node.operator == "var" else w.call("sqrt", text)
 
@@ -77,7 +77,7 @@ def _norm(w: Writer, node: Node) -> str:
     given = w.given(node)
     order = w.constant(given.get("p", given.get("ord")), 2)
     keep = ", keepdim=True" if w.constant(given.get("keepdim"), False) else ""
-    x, dims = w.tensor(given["x"]), _dims(w, node, given)
+    x, dims = w.tensor(given["x"]), _dims(w, given)
     if order in (2, "fro"):
         return w.call("vector_norm", f"{x}, {dims}{keep}")
     if order == 1:

@@ -98,15 +98,10 @@ _SCALARS = {
 _POWERS = {2: "square", 3: "cube", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
 
 
-def _operand(w: Writer, tree: Any, dtype: str) -> str:
-    """A tensor, cast to the dtype of the result."""
-    found = w.node(tree).dtype
-    if found == dtype:
-        return w.tensor(tree, "")
-    return cast(w, tree, dtype)
-
-
 def cast(w: Writer, tree: Any, dtype: str) -> str:
+    """A tensor with this dtype."""
+    if w.node(tree).dtype == dtype:
+        return w.atom(tree)
     function = {"float32": "to_float", "int64": "to_int", "bool": "to_bool"}.get(dtype)
     if function is None or w.node(tree).dtype not in ("bool", "int64", "int32", "float32"):
         raise NotWritten(f"a cast from {w.node(tree).dtype} to {dtype}")
@@ -123,13 +118,13 @@ def binary(w: Writer, function: str, one: Any, other: Any, node: Node) -> str:
     if dtype not in ("float32", "int64", "bool") or (dtype == "int64" and function in ("power", "div")):
         raise NotWritten(f"{function} of {dtype}")
     if len(tensors) == 2:
-        return w.call(function, f"{_operand(w, one, dtype)}, {_operand(w, other, dtype)}")
+        return w.call(function, f"{cast(w, one, dtype)}, {cast(w, other, dtype)}")
     if function not in _SCALARS:
         raise NotWritten(f"{function} with a number")
     is_first = w.is_tensor(one)
     given = other if is_first else one
     value = w.text(given) if given.keys() & {"sizes", "numbers"} else w.number(w.constant(given))
-    x = _operand(w, tensors[0], dtype)
+    x = cast(w, tensors[0], dtype)
     if function == "power" and is_first and value in map(str, (2, 2.0, 3, 3.0, 0.5, -0.5, -1, -1.0)):
         return w.call(_POWERS[float(value)], x)
     if dtype == "float32" and value.lstrip("-").isdigit():
@@ -139,13 +134,7 @@ def binary(w: Writer, function: str, one: Any, other: Any, node: Node) -> str:
 
 def _binary(function: str, reverse: bool = False) -> Handler:
     def handler(w: Writer, node: Node) -> str:
-        if node.kind in ("infix",):
-            one, other = node.args
-        else:
-            given = w.given(node)
-            if "alpha" in given or "rounding_mode" in given:
-                raise NotWritten("a factor of a sum")
-            one, other = given["x"], given["other"]
+        one, other = w.given(node)["x"], w.given(node)["other"]
         return binary(w, function, *((other, one) if reverse else (one, other)), node)
 
     return handler

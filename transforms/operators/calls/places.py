@@ -29,8 +29,7 @@ def _cat(w: Writer, node: Node) -> str:
 @on("flip")
 def _flip(w: Writer, node: Node) -> str:
     given = w.given(node)
-    found = given.get("sizes", given.get("dims"))
-    dims = w.constant(found)
+    dims = w.constant(given["sizes"])
     x = w.tensor(given["x"], "")
     for dim in (dims,) if isinstance(dims, int) else dims:
         x = w.call("flip_axis", f"{x}, {dim}")

@@ -34,8 +34,6 @@ def _matmul(w: Writer, node: Node) -> str:
 @on("baddbmm", "addmm")
 def _addmm(w: Writer, node: Node) -> str:
     given = w.given(node)
-    if "alpha" in given or "beta" in given:
-        raise NotWritten("a factor of a sum")
     found = w.call("matmul", f"{w.tensor(given['batch1'])}, {w.tensor(given['batch2'])}")
     return w.call("add", f"{w.tensor(given['x'])}, {found}")
 

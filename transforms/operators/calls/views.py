@@ -44,7 +44,7 @@ def _moved(w: Writer, node: Node) -> str:
     if node.name == "Unflatten":
         return f"{x}.unflatten({node.arguments['dim']}, {repeated(plain(node.arguments['unflattened_size']), 1)})"
     if node.operator == "permute":
-        dims = given.get("sizes", given.get("dims"))
+        dims = given["sizes"]
         return f"{x}.permute({', '.join(map(str, w.constant(dims)))})"
     rest = {key: given[key] for key in given if key != "x"}
     place = given["x"]["node"]
@@ -79,10 +79,7 @@ def _same(w: Writer, node: Node) -> str:
 
 @on("to", "type", "float", "long", "bool", "type_as", "int", "double", "half")
 def _cast(w: Writer, node: Node) -> str:
-    x = w.given(node)["x"]
-    if w.node(x).dtype == node.dtype:
-        return w.atom(x)
-    return cast(w, x, node.dtype)
+    return cast(w, w.given(node)["x"], node.dtype)
 
 
 @on("index:getitem")
