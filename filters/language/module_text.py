@@ -7,7 +7,7 @@ what it reads. What a call of `forward` runs of it is evaluated all the same.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kernelquarry.pipeline.schema.parse_python import parse
@@ -29,14 +29,14 @@ def copied(file: Definitions, module: str) -> frozenset[ast.AST]:
     """Parts of a candidate's file that the module's file has in the same place.
 
     These are statements of the file and of classes, arguments of functions, and single statements of functions that run
-    in constructors alone. Annotations, comments and docstrings may differ; a class is the same if its bases and
-    decorators are.
+    in constructors alone. Annotations, comments and docstrings may differ, and a class that changes a layer's `forward`
+    alone may stand for that layer; a class is the same if its bases and decorators are.
 
     Args:
         module: text of the module's file; a text that does not parse has nothing.
     """
     try:
-        forms = _Forms()
+        forms = _Forms({name: base for name, node in file.classes.items() if (base := _substituted(node))})
         theirs = {key for _, key, _ in _parts(parse(module), forms)}
         ours = list(_parts(file.source.tree, forms))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -88,10 +88,29 @@ def _renamed(name: str) -> str:
     return CANDIDATE_ENTRY_POINT if name == _MODULE_ENTRY_POINT else name
 
 
-class _Forms:
-    """Equal numbers for parts that differ in annotations and docstrings alone, which mean something to people."""
+def _substituted(node: ast.ClassDef) -> str:
+    """The layer of `torch.nn` for which a class stands that changes its `forward` alone; "" for other classes."""
+    match node:
+        case ast.ClassDef(bases=[base], body=[ast.FunctionDef(name="forward")], keywords=[], decorator_list=[]):
+            return _layer(base)
+    return ""
 
-    def __init__(self) -> None:
+
+def _layer(node: ast.AST) -> str:
+    match node:
+        case ast.Attribute(value=ast.Name(id="nn") | ast.Attribute(ast.Name(id="torch"), "nn"), attr=name):
+            return name
+    return ""
+
+
+class _Forms:
+    """Equal numbers for parts that differ in annotations and docstrings alone, which mean something to people.
+
+    A class that stands for a layer, see `_substituted`, is that layer.
+    """
+
+    def __init__(self, substituted: Mapping[str, str]) -> None:
+        self._substituted = substituted
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._known: dict[ast.AST, int] = {}
 
@@ -109,8 +128,12 @@ class _Forms:
                     kind, fields = "Pass", {}
                 case ast.AnnAssign():
                     kind, fields = "Assign", {"targets": [node.target], "value": node.value}
+                case ast.Name(id=name) if name in self._substituted:
+                    kind, fields = "layer", {"name": self._substituted[name]}
                 case ast.Name():
                     fields["id"] = _renamed(node.id)
+                case ast.Attribute() if layer := _layer(node):
+                    kind, fields = "layer", {"name": layer}
             form = (kind, *[(name, self._of(value)) for name, value in fields.items() if name not in ignored])
             self._known[node] = self._numbers.setdefault(form, len(self._numbers))
         return self._known[node]

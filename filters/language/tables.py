@@ -197,12 +197,16 @@ LAYERS = Group(
     "layers to derive from, or for `isinstance`",
     _of(
         "torch.nn",
-        "AvgPool1d AvgPool2d AvgPool3d BatchNorm1d BatchNorm2d BatchNorm3d CELU ConstantPad1d ConstantPad2d "
-        "ConstantPad3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d CrossEntropyLoss Dropout "
-        "Dropout2d ELU Embedding Flatten GELU GLU GroupNorm Hardsigmoid Hardswish Hardtanh HuberLoss Identity "
-        "InstanceNorm1d InstanceNorm2d InstanceNorm3d L1Loss LayerNorm LeakyReLU Linear LogSigmoid LogSoftmax MSELoss "
-        "MaxPool1d MaxPool2d MaxPool3d Mish ModuleDict ModuleList NLLLoss PReLU PixelShuffle RMSNorm ReLU ReLU6 SELU "
-        "Sequential SiLU Sigmoid SmoothL1Loss Softmax Softplus Softsign Tanh Upsample",
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AvgPool1d "
+        "AvgPool2d AvgPool3d BCEWithLogitsLoss BatchNorm1d BatchNorm2d BatchNorm3d CELU ConstantPad1d ConstantPad2d "
+        "ConstantPad3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d CosineSimilarity "
+        "CrossEntropyLoss Dropout Dropout2d ELU Embedding Flatten GELU GLU GroupNorm Hardshrink Hardsigmoid "
+        "Hardswish Hardtanh HuberLoss Identity InstanceNorm1d InstanceNorm2d InstanceNorm3d L1Loss LayerNorm "
+        "LeakyReLU Linear LogSigmoid LogSoftmax MSELoss MaxPool1d MaxPool2d MaxPool3d Mish ModuleDict ModuleList "
+        "MultiheadAttention NLLLoss PReLU PixelShuffle PixelUnshuffle RMSNorm ReLU ReLU6 ReflectionPad1d "
+        "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU Sequential SiLU "
+        "Sigmoid SmoothL1Loss Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold "
+        "Upsample UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d",
     ),
 )
 # What a row with operators of its own may use, in torch and as methods; other rows compute in kernels alone.

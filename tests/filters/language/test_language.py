@@ -522,6 +522,17 @@ def test_other_words_than_the_module_has_are_outside(old: str, new: str, what: s
     assert what in str(check(COPY.replace(old, new), module=MODULE))
 
 
+ACTIVATION = "class OwnReLU(nn.ReLU):\n    def forward(self, x):\n        return torch.empty_like(x)\n\n\n"
+
+
+def test_a_class_with_another_forward_may_stand_for_its_layer() -> None:
+    code = COPY.replace("ACTS =", f"{ACTIVATION}ACTS =").replace("nn.ReLU()", "OwnReLU()")
+    assert check(code, module=MODULE) is None
+    assert "OwnReLU" in str(check(code, module=MODULE.replace("nn.ReLU", "nn.GELU")))
+    changed = code.replace("(nn.ReLU):\n", "(nn.ReLU):\n    def __init__(self):\n        super().__init__()\n\n")
+    assert "OwnReLU" in str(check(changed, module=MODULE))
+
+
 @pytest.mark.parametrize("text", ["setattr(self, 'a', 1)", "self.a = os.environ", "self.a = time.time()"])
 def test_a_copy_that_reads_where_it_runs_is_outside(text: str) -> None:
     code = f"import torch\nclass Model(torch.nn.Module):\n    def __init__(self):\n        {text}\n"

@@ -1,6 +1,6 @@
 """Narrow a candidate's text to what verified calls took, so that it claims no more than was tried.
 
-- A branch that no call took raises NotImplementedError.
+- A branch that no call took raises NotImplementedError, and so does the `forward` of a layer that no call used.
 - A condition on the inputs that had one truth value in all calls must have it: otherwise the text raises.
 - Functions, methods and classes that nothing uses after that are removed.
 
@@ -106,6 +106,7 @@ class _Conditions:
         known = next((name for name, node in self._file.functions.items() if _is_raising(node)), "")
         free = (name for i in count() if (name := f"{_UNTRIED}_{i}" if i else _UNTRIED) not in taken)
         self._raising, self._is_defined = known or next(free), bool(known)
+        self._spares = spare
         self._spared = self._of_constructors(arguments) if spare else set()
         self.edits = Edits(code)
         self.notes: list[str] = []
@@ -116,9 +117,12 @@ class _Conditions:
         file = self._file
         methods = [each for node in file.classes.values() for each in node.body if isinstance(each, ast.FunctionDef)]
         for function in (*file.functions.values(), *methods):
-            if function.name in _STARTS or function not in self._evaluator.called:
+            if function.name in _STARTS:
                 continue
-            if function in self._spared:
+            if function not in self._evaluator.called:
+                if function.name == "forward" and not self._spares:
+                    self._raise(function.body)
+            elif function in self._spared:
                 self._note_alone(function)
             else:
                 self._block(function.body)

@@ -185,6 +185,15 @@ def test_functions_of_constructors_can_be_spared() -> None:
     assert spared.notes == ("line 8: verified only unless n > 100; not guarded, since the constructor needs more",)
 
 
+def test_the_forward_of_a_layer_that_no_call_used_raises() -> None:
+    layer = "class Twice(nn.Module):\n    def forward(self, x):\n        copy[(1,)](x, 1)\n        return x\n\n\n"
+    code = code_of("return x", _KERNEL + layer).replace("self.wide = False", "self.wide = Twice() is None")
+    text = narrowed(code).code
+    assert "class Twice(nn.Module):\n    def forward(self, x):\n        raise NotImplementedError" in text
+    assert "def copy" not in text and "self.wide = Twice() is None" in text
+    assert "copy[(1,)](x, 1)" in narrowed(code, spare=True).code
+
+
 def test_a_name_that_is_taken_is_not_taken_again() -> None:
     code = code_of("untried = 3 if x.shape[0] < 100 else 4\nreturn x, untried")
     assert "def untried_1():" in narrowed(code).code
