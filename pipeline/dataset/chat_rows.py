@@ -11,7 +11,6 @@ from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, 
 from kernelquarry.pipeline.schema.ids import chat_id
 from kernelquarry.pipeline.schema.provenance import Distillation, Turn
 from kernelquarry.pipeline.schema.records import Pair, Purity, Row
-from kernelquarry.transforms.tidy import constructor_text
 from kernelquarry.transforms.tidy.supported_inputs import made_shapes, supported_inputs
 
 COLUMNS = "columns"  # value of `thought_by` for a plan that `plan.md.j2` renders from the pair's columns
@@ -44,8 +43,7 @@ def module_prompt(row: Row, general: bool = True) -> list[prompts.Message]:
     guards = row.guards if by_compiler else None
     sizes = supported_inputs(row.workloads, guards, general)
     shapes = made_shapes(row.shapes, row.workloads, guards, general)
-    constructor = constructor_text(row.python_code, [entry.name for entry in row.state])
-    return prompts.kernel_request(row.python_code, sizes, shapes, constructor)
+    return prompts.kernel_request(row.python_code, sizes, shapes)
 
 
 def exercises(pair: Pair) -> tuple[Exercise, ...]:

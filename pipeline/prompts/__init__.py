@@ -5,8 +5,8 @@ trained on:
 
     system.md.j2    system message for students
     teacher.md.j2   system message for teachers, with facts and two examples from `examples/`
-    write.md.j2     request for a kernel: `python_code`, the inputs in `sizes`, what calls give in `shapes`, the file
-                    up to `forward` in `constructor`, and what functions compute, from `definitions.toml`
+    write.md.j2     request for a kernel: `python_code`, the inputs in `sizes`, what calls give in `shapes`, and what
+                    functions compute, from `definitions.toml`
     refine.md.j2    request for a better kernel than the lowered one: `python_code`, `triton_code`
     explain.md.j2   request to explain a verified pair: `python_code`, `triton_code`
     repair.md.j2    request to repair a rejected answer: `reason`, `evidence`
@@ -81,9 +81,9 @@ def prompt_id(name: str) -> str:
     return f"{name}@{sha256(text)[:16]}"
 
 
-def kernel_request(python_code: str, sizes: str = "", shapes: str = "", constructor: str = "") -> list[Message]:
+def kernel_request(python_code: str, sizes: str = "", shapes: str = "") -> list[Message]:
     """The chat that requests a kernel for a module, for inputs of any size or those in `sizes`."""
-    request = render_prompt("write", python_code=python_code, sizes=sizes, shapes=shapes, constructor=constructor)
+    request = render_prompt("write", python_code=python_code, sizes=sizes, shapes=shapes)
     return [{"role": "system", "content": render_prompt("system")}, {"role": "user", "content": request}]
 
 

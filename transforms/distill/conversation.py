@@ -10,7 +10,6 @@ from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Distillation, Generator, Turn
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, CounterExample
-from kernelquarry.transforms.tidy import constructor_text
 from kernelquarry.transforms.tidy.supported_inputs import made_shapes, supported_inputs
 
 from .cache import Reply
@@ -41,8 +40,7 @@ class Conversation:
         guards = seed.guards if seed.triton_code else None
         sizes = supported_inputs(seed.probed.workloads, guards, general=True)
         shapes = made_shapes(seed.probed.shapes, seed.probed.workloads, guards, general=True)
-        constructor = constructor_text(seed.probed.python_code, [entry.name for entry in seed.probed.state])
-        given = {"python_code": seed.probed.python_code, "triton_code": seed.triton_code, "constructor": constructor}
+        given = {"python_code": seed.probed.python_code, "triton_code": seed.triton_code}
         messages = (
             Message(role="system", content=render_prompt(system)),
             Message(role="user", content=render_prompt(route, **given, sizes=sizes, shapes=shapes)),

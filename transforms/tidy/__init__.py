@@ -3,8 +3,7 @@
 The rooms `read`, `kernel`, `forward` and `constructor` build on the tools in `syntax`.
 """
 
-from .forward.arguments import signature
 from .refusals import NeedsImport, NotTidied
-from .tidy_lowered import constructor_text, file_around, tidy
+from .tidy_lowered import tidy
 
-__all__ = ["NeedsImport", "NotTidied", "constructor_text", "file_around", "signature", "tidy"]
+__all__ = ["NeedsImport", "NotTidied", "tidy"]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from kernelquarry.pipeline.schema import parse_python
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Candidate, Lowered, Probed, Purity, Source
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Candidate, Lowered, Purity, Source
 
 from .constructor.constructor_slice import slice_constructor
 from .forward.arguments import Argument, arguments, result, signature, size_word
@@ -24,12 +24,6 @@ from .refusals import NeedsImport, NotTidied
 from .syntax.print_code import file_text, function_text, wrapped
 
 _EVIDENCE = 500  # characters
-# A definition besides those of KernelBench's format, or an import besides torch's usual ones.
-_NEEDS_MORE = re.compile(
-    r"^(?:class (?!Model\b)|def (?!get_inputs\b|get_init_inputs\b)|@|"
-    r"(?:import|from) (?!torch$|torch\.nn as nn$|torch\.nn\.functional as F$|torch import nn$|torch import Tensor$))",
-    re.MULTILINE,
-)
 
 
 def tidy(lowered: Lowered, autotuned: bool = False) -> Outcome[Candidate]:
@@ -64,35 +58,6 @@ def tidy(lowered: Lowered, autotuned: bool = False) -> Outcome[Candidate]:
             constructions=lowered.constructions,
         )
     )
-
-
-def constructor_text(python_code: str, state: Sequence[str]) -> str:
-    """The file of a kernel for a module up to `forward`; `state` are the qualified names of the module's state.
-
-    Empty if the constructor needs nothing but torch, if it needs an import that answers must not have, or if the module
-    is no file of definitions.
-    """
-    if not _NEEDS_MORE.search(python_code):
-        return ""
-    try:
-        constructor = slice_constructor(python_code, state, ())
-    except (NeedsImport, NotTidied):
-        return ""
-    if not constructor.definitions and not constructor.imports:
-        return ""
-    texts = [*map(function_text, constructor.definitions), _entry_text(constructor.entry)]
-    return file_text(_imports(constructor.imports, (), (), texts), texts)
-
-
-def file_around(probed: Probed, forward: str, functions: str) -> str:
-    """The file of a kernel whose `forward` and functions are given, with what the module's constructor needs.
-
-    Raises:
-        NeedsImport, NotTidied: the constructor cannot be sliced.
-    """
-    constructor = slice_constructor(probed.python_code, [state.name for state in probed.state], ())
-    texts = [*map(function_text, constructor.definitions), f"{_entry_text(constructor.entry)}\n\n{forward}", functions]
-    return file_text(_imports(constructor.imports, (), (), texts), texts)
 
 
 def _render(lowered: Lowered, autotuned: bool) -> tuple[str, list[Body]]:

@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Lowered, Purity
 from kernelquarry.transforms.lower import lower
-from kernelquarry.transforms.tidy import constructor_text, tidy
+from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.verify import VerifySettings, verify
 
 INTERPRETED = VerifySettings(target="")
@@ -204,57 +204,3 @@ def test_a_short_axis_leaves_its_place_in_a_block_to_the_other(sandbox: Sandbox)
     candidate = tidy(outcome.record)
     assert isinstance(candidate, Kept), candidate
     assert "BLOCK_ROWS=2, BLOCK_COLS=512" in " ".join(candidate.record.triton_code.split())
-
-
-HELPERS = """
-import torch
-from torch import nn
-from functools import partial
-
-def halved(width):
-    return width // 2
-
-def unused():
-    pass
-
-class Model(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(halved(width)))
-        self.act = nn.ReLU()
-
-    def forward(self, x):
-        return self.act(x * self.scale)
-
-def get_inputs():
-    return [torch.randn(4, 8)]
-
-def get_init_inputs():
-    return [16]
-"""
-
-
-def test_the_file_up_to_forward_is_known_without_a_kernel(sandbox: Sandbox) -> None:
-    text = constructor_text(HELPERS, ["scale"])
-    head, definitions = text.split("import triton.language as tl\n")
-    assert head.split() == "import torch import torch.nn as nn import triton".split()
-    assert definitions.strip().startswith("def halved(width):") and "unused" not in text and "ReLU" not in text
-    assert text.endswith("        self.scale = nn.Parameter(torch.ones(halved(width)))\n")
-    module = replace(probed(HELPERS, Call({"x": (4, 8)}), Call({"x": (5, 8)})), init_args="[16]")
-    lowered = lower(module, sandbox)
-    assert isinstance(lowered, Kept), lowered
-    candidate = tidy(lowered.record)
-    assert isinstance(candidate, Kept) and definitions.strip() in candidate.record.triton_code
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("halved(width)", "width"),  # nothing but torch is needed
-        ("return width // 2", "return scipy.special.binom(width, 2)"),  # an import that answers must not have
-        ("from functools import partial", "print(1)"),  # not a file of definitions
-    ],
-)
-def test_the_file_up_to_forward_is_given_where_it_helps_and_is_known(old: str, new: str) -> None:
-    code = HELPERS.replace(f"ones({old})", f"ones({new})") if old == "halved(width)" else HELPERS.replace(old, new)
-    assert constructor_text("import scipy.special\n" + code if "scipy" in new else code, ["scale"]) == ""
