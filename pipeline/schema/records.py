@@ -405,8 +405,8 @@ class Row:
     # one source with the class `ModelNew`: same constructor arguments, same `state_dict`, same `forward`; it imports
     # torch, triton and what its constructor computes with (the standard library, numpy)
     triton_code: str
-    # the compiler's raw source, before tidy; in the config `backward`, that of the gradients follows; empty if a model
-    # wrote the kernel
+    # the compiler's raw source, before tidy; in the config `backward`, that of the gradients follows; of kernels of the
+    # library, the text before it was narrowed; empty if a model wrote the kernel
     inductor_code: str
     generator: Generator  # author of the kernel
     source: SourceRef  # file that defines the module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,9 @@ def load_pairs(dataset: str, held_out: float = 0.0, kernels: Kernels = "pairs") 
 
 
 def _read_operators(dataset: Path) -> Iterator[Pair]:
-    return (row for row in read_config(dataset, "variants", Variant) if row.generator.kind == "library")
+    """The rows, with the text as the library wrote it: a model need not learn which branches verified calls took."""
+    rows = (row for row in read_config(dataset, "variants", Variant) if row.generator.kind == "library")
+    return (replace(row, triton_code=row.inductor_code) for row in rows)
 
 
 def _folder(dataset: str) -> Path:

@@ -36,7 +36,7 @@ MOST = (
 def cut(probed: Probed, sandbox: Sandbox) -> Outcome[Cut]:
     """The pieces of a module, or the reason why its calls could not be recorded."""
     recorded = record_calls(probed, sandbox)
-    return Kept(_cut(probed, recorded.record.graph)) if isinstance(recorded, Kept) else recorded
+    return Kept(_cut(probed, recorded.record)) if isinstance(recorded, Kept) else recorded
 
 
 def _cut(probed: Probed, graph: Sequence[Node]) -> Cut:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-
-from pydantic import JsonValue
+from dataclasses import asdict
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
 from kernelquarry.pipeline.sandbox.jobs.slice import SLICE, SliceRequest
@@ -21,15 +19,7 @@ _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The calls of one forward, and its result: a tree whose leaves are nodes."""
-
-    graph: Sequence[Node]
-    result: JsonValue
-
-
-def record_calls(probed: Probed, sandbox: Sandbox) -> Outcome[Recorded]:
+def record_calls(probed: Probed, sandbox: Sandbox) -> Outcome[Sequence[Node]]:
     """The calls of the module, or the reason why they could not be recorded."""
     workloads = tuple({"tensors": [asdict(t) for t in one.tensors], "args": one.args} for one in probed.workloads)
     report = sandbox.run(Job(SLICE, SliceRequest(probed.python_code, workloads, MOST_NODES), limits=_GUEST))
@@ -43,4 +33,4 @@ def record_calls(probed: Probed, sandbox: Sandbox) -> Outcome[Recorded]:
         graph = parse_graph(report.reply.get("nodes"))
     except ValueError as error:
         return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
-    return Kept(Recorded(graph, report.reply.get("result")))
+    return Kept(graph)

@@ -52,7 +52,8 @@ class Node:
     std: float = 0.0
     arguments: dict[str, JsonValue] = field(default_factory=dict)  # of a layer's constructor
     path: str = ""  # of a layer in the module
-    line: int = 0  # of the module's file, in which the call stands; 0: none
+    held: tuple[str, ...] = ()  # variables and attributes that hold its only tensor, or any if it takes none
+    span: tuple[int, ...] = ()  # of the expression of the module's file: line, column, last line, last column
 
     @cached_property
     def operator(self) -> str:

@@ -178,7 +178,8 @@ MODULES = {
             "(F.interpolate(x, scale_factor=2), F.interpolate(x[:, 0], scale_factor=2),"
             " F.interpolate(x, scale_factor=2, mode='bilinear'), F.interpolate(x, size=(5, 9), mode='bilinear',"
             " align_corners=True), F.pad(x, (1, 2, 0, 1), value=2.0), F.pad(x[:, 0], (1, 2), 'reflect'),"
-            " F.pad(x[:, 0], (1, 2), 'replicate'), F.pad(x[:, 0], (2, 1), 'circular'), F.pixel_shuffle(x, 2))"
+            " F.pad(x[:, 0], (1, 2), 'replicate'), F.pad(x[:, 0], (2, 1), 'circular'), F.pixel_shuffle(x, 2),"
+            " F.pixel_unshuffle(x[..., :6, :4], 2))"
         ),
         _IMAGES,
     ),

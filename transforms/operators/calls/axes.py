@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 from kernelquarry.transforms.slice.traced_graph import Node
 
 from .elements import binary
-from .table import TABLE, Handler, NotWritten, on, path_of, setting
+from .table import TABLE, Handler, NotWritten, on, setting
 
 if TYPE_CHECKING:
-    from ..write_forward import Writer
+    from ..write_call import Writer
 
 
 def _dims(w: Writer, given: dict[str, Any]) -> str:
     """The axes of a reduction; all if none are given."""
-    dim = w.constant(given.get("dim"))
+    found = given.get("dim")
+    dim = w.constant(found)
     if dim is None or dim == ():
         return str(tuple(range(w.rank(given["x"]))))
-    return str(dim)
+    return str(found.get("text", dim) if found else dim)
 
 
 def _reduction(function: str, dtypes: tuple[str, ...] = ("float32",)) -> Handler:
@@ -50,7 +51,12 @@ def _max(w: Writer, node: Node) -> str:
     given = w.given(node)
     if "dim" in given and w.is_tensor(given["dim"]):
         return binary(w, "maximum" if node.operator == "max" else "minimum", given["x"], given["dim"], node)
-    return w.call(f"reduce_{node.operator}", f"{w.tensor(given['x'])}, {_dims(w, given)}")
+    x = w.tensor(given["x"])
+    if node.shapes:
+        return w.call(f"reduce_{node.operator}", f"{x}, {_dims(w, given)}")
+    keep = ", keepdim=True" if w.constant(given.get("keepdim"), False) else ""
+    arguments = f"{x}, {w.constant(given['dim'])}{keep}"
+    return f"({w.call(f'reduce_{node.operator}', arguments)}, {w.call(f'index_of_{node.operator}', arguments)})"
 
 
 @on("var", "std")
@@ -95,15 +101,14 @@ def _normalize(w: Writer, node: Node) -> str:
     return w.call("normalize", f"{w.tensor(given['x'])}, {dim}" + (f", {eps}" if eps != 1e-12 else ""))
 
 
-@on("softmax", "layer:Softmax", "log_softmax", "layer:LogSoftmax", "layer:Softmax2d")
+@on("softmax", "log_softmax")
 def _softmax(w: Writer, node: Node) -> str:
-    dim = -3 if node.name == "Softmax2d" else setting(w, node, "dim", None)
+    dim = setting(w, node, "dim", None)
     if dim is None:
         dim = 0 if w.rank(w.given(node)["x"]) in (0, 1, 3) else 1
-    if node.kind != "layer" and w.given(node).get("dtype", {"code": "torch.float32"}) != {"code": "torch.float32"}:
+    if w.given(node).get("dtype", {"code": "torch.float32"}) != {"code": "torch.float32"}:
         raise NotWritten("a dtype of softmax")
-    function = "log_softmax" if node.operator in ("log_softmax", "LogSoftmax") else "softmax"
-    return w.call(function, f"{w.tensor(w.given(node)['x'])}, {dim}")
+    return w.call(node.operator, f"{w.tensor(w.given(node)['x'])}, {dim}")
 
 
 @on("cumsum")
@@ -114,32 +119,20 @@ def _cumsum(w: Writer, node: Node) -> str:
     return w.call("cumulative_sum", f"{w.tensor(given['x'])}, {w.constant(given['dim'])}")
 
 
-def weights_of(w: Writer, node: Node, given: dict[str, Any], *names: str) -> list[str]:
-    """Texts of the tensors of a function or layer; None for those that it does not have."""
-    if node.kind == "layer":
-        has = node.arguments.get("affine", node.arguments.get("elementwise_affine", True))
-        has_bias = has and node.arguments.get("bias", True)
-        return [f"{path_of(node)}.{name}" if (has_bias if name == "bias" else has) else "None" for name in names]
+def weights_of(w: Writer, given: dict[str, Any], *names: str) -> list[str]:
+    """Texts of the tensors of a function; None for those that it does not have."""
     return [w.tensor(given[name]) if name in given else "None" for name in names]
 
 
-@on("layer_norm", "layer:LayerNorm", "rms_norm", "layer:RMSNorm")
+@on("layer_norm", "rms_norm")
 def _layer_norm(w: Writer, node: Node) -> str:
     given = w.given(node)
-    shape = setting(w, node, "normalized_shape", None)
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    x = w.tensor(given["x"])
-    if (
-        node.kind == "layer"
-        and setting(w, node, "eps", 1e-5) is not None
-        and not ("rms" in node.operator.lower() and "eps" not in node.arguments)
-    ):
-        return w.call("rms_norm_layer" if "RMS" in node.name else "layer_norm_layer", f"{x}, {path_of(node)}")
-    if "rms" in node.operator.lower():
-        eps = setting(w, node, "eps", None) or 1.1920928955078125e-07
-        (weight,) = weights_of(w, node, given, "weight")
-        return w.call("rms_norm", f"{x}, {shape}, {weight}, {eps}")
-    weight, bias = weights_of(w, node, given, "weight", "bias")
+    found = given["normalized_shape"]
+    shape, x = found.get("text") or w.constant(found), w.tensor(given["x"])
+    if node.operator == "rms_norm":
+        (weight,) = weights_of(w, given, "weight")
+        return w.call("rms_norm", f"{x}, {shape}, {weight}, {w.constant(given.get('eps'), 1.1920928955078125e-07)}")
+    weight, bias = weights_of(w, given, "weight", "bias")
     return w.call("layer_norm", f"{x}, {shape}, {weight}, {bias}{_eps(w, node)}")
 
 
@@ -148,45 +141,31 @@ def _eps(w: Writer, node: Node) -> str:
     return f", {eps}" if eps != 1e-5 else ""
 
 
-@on("group_norm", "layer:GroupNorm")
+@on("group_norm")
 def _group_norm(w: Writer, node: Node) -> str:
     given = w.given(node)
-    if node.kind == "layer":
-        return w.call("group_norm_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
-    weight, bias = weights_of(w, node, given, "weight", "bias")
+    weight, bias = weights_of(w, given, "weight", "bias")
     groups = setting(w, node, "num_groups", None)
     return w.call("group_norm", f"{w.tensor(given['x'])}, {groups}, {weight}, {bias}{_eps(w, node)}")
 
 
-@on("instance_norm", *(f"layer:InstanceNorm{n}d" for n in "123"))
+@on("instance_norm")
 def _instance_norm(w: Writer, node: Node) -> str:
     given = w.given(node)
-    if node.kind == "layer" and (
-        node.arguments.get("track_running_stats") or w.rank(given["x"]) < int(node.name[-2]) + 2
-    ):
-        raise NotWritten("an instance norm with running statistics, or of one image")
-    if node.kind == "layer":
-        affine = node.arguments.get("affine", False)
-        weight, bias = (f"{path_of(node)}.{name}" if affine else "None" for name in ("weight", "bias"))
-    else:
-        if not w.constant(given.get("use_input_stats"), True):
-            raise NotWritten("an instance norm with running statistics")
-        weight, bias = weights_of(w, node, given, "weight", "bias")
+    if not w.constant(given.get("use_input_stats"), True):
+        raise NotWritten("an instance norm with running statistics")
+    weight, bias = weights_of(w, given, "weight", "bias")
     x = w.tensor(given["x"])
     return w.call("group_norm", f"{x}, {x}.shape[1], {weight}, {bias}{_eps(w, node)}")
 
 
-@on("batch_norm", *(f"layer:BatchNorm{n}d" for n in "123"))
+@on("batch_norm")
 def _batch_norm(w: Writer, node: Node) -> str:
     given = w.given(node)
-    if node.kind == "layer" and not node.arguments.get("track_running_stats", True):
-        raise NotWritten("a batch norm without running statistics")
-    if node.kind != "layer" and w.constant(given.get("training"), False):
+    if w.constant(given.get("training"), False):
         raise NotWritten("a batch norm of the batch")
     if w.rank(given["x"]) < 2:
         raise NotWritten("a batch norm of a vector")
-    if node.kind == "layer":
-        return w.call("batch_norm_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
     mean, var = w.tensor(given["running_mean"]), w.tensor(given["running_var"])
-    weight, bias = weights_of(w, node, given, "weight", "bias")
+    weight, bias = weights_of(w, given, "weight", "bias")
     return w.call("batch_norm", f"{w.tensor(given['x'])}, {mean}, {var}, {weight}, {bias}{_eps(w, node)}")

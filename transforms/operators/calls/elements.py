@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from kernelquarry.transforms.slice.traced_graph import Node
 
-from .table import TABLE, Handler, NotWritten, on, path_of, setting
+from .table import TABLE, Handler, NotWritten, on, setting
 
 if TYPE_CHECKING:
-    from ..write_forward import Writer
+    from ..write_call import Writer
 
 
 def _unary(function: str) -> Handler:
@@ -28,9 +28,6 @@ for _torch, _own in {
     "floor": "floor", "ceil": "ceil", "round": "nearest", "trunc": "truncated", "sign": "sign", "mish": "mish",
     "hardswish": "hardswish", "hardsigmoid": "hardsigmoid", "selu": "selu", "softsign": "softsign",
     "logsigmoid": "logsigmoid", "tanhshrink": "tanhshrink", "isnan": "is_nan", "relu_": "relu",
-    "layer:ReLU": "relu", "layer:Sigmoid": "sigmoid", "layer:Tanh": "tanh", "layer:SiLU": "silu",
-    "layer:Mish": "mish", "layer:Hardswish": "hardswish", "layer:Hardsigmoid": "hardsigmoid", "layer:SELU": "selu",
-    "layer:Softsign": "softsign", "layer:LogSigmoid": "logsigmoid", "layer:Tanhshrink": "tanhshrink",
 }.items():  # fmt: skip
     TABLE[_torch] = _unary(_own)
 
@@ -49,25 +46,25 @@ def _with_settings(function: str, *settings: tuple[str, float]) -> Handler:
 
 
 for _names, _handler in {
-    "leaky_relu layer:LeakyReLU": _with_settings("leaky_relu", ("negative_slope", 0.01)),
-    "elu layer:ELU": _with_settings("elu", ("alpha", 1.0)),
-    "celu layer:CELU": _with_settings("celu", ("alpha", 1.0)),
-    "hardtanh layer:Hardtanh": _with_settings("clamp", ("min_val", -1.0), ("max_val", 1.0)),
-    "softplus layer:Softplus": _with_settings("softplus", ("beta", 1.0), ("threshold", 20.0)),
-    "softshrink layer:Softshrink": _with_settings("softshrink", ("lambd", 0.5)),
-    "hardshrink layer:Hardshrink": _with_settings("hardshrink", ("lambd", 0.5)),
-    "threshold _threshold layer:Threshold": _with_settings("threshold", ("threshold", 0.0), ("value", 0.0)),
+    "leaky_relu": _with_settings("leaky_relu", ("negative_slope", 0.01)),
+    "elu": _with_settings("elu", ("alpha", 1.0)),
+    "celu": _with_settings("celu", ("alpha", 1.0)),
+    "hardtanh": _with_settings("clamp", ("min_val", -1.0), ("max_val", 1.0)),
+    "softplus": _with_settings("softplus", ("beta", 1.0), ("threshold", 20.0)),
+    "softshrink": _with_settings("softshrink", ("lambd", 0.5)),
+    "hardshrink": _with_settings("hardshrink", ("lambd", 0.5)),
+    "threshold _threshold": _with_settings("threshold", ("threshold", 0.0), ("value", 0.0)),
 }.items():
     for _name in _names.split():
         TABLE[_name] = _handler
 
 
-@on("relu6", "layer:ReLU6")
+@on("relu6")
 def _relu6(w: Writer, node: Node) -> str:
     return w.call("clamp", f"{w.tensor(w.given(node)['x'])}, 0.0, 6.0")
 
 
-@on("gelu", "layer:GELU")
+@on("gelu")
 def _gelu(w: Writer, node: Node) -> str:
     exact = setting(w, node, "approximate", "none") == "none"
     return w.call("gelu" if exact else "gelu_tanh", w.tensor(w.given(node)["x"]))
@@ -101,7 +98,7 @@ _POWERS = {2: "square", 3: "cube", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
 def cast(w: Writer, tree: Any, dtype: str) -> str:
     """A tensor with this dtype."""
     if w.node(tree).dtype == dtype:
-        return w.atom(tree)
+        return w.tensor(tree, "")
     function = {"float32": "to_float", "int64": "to_int", "bool": "to_bool"}.get(dtype)
     if function is None or w.node(tree).dtype not in ("bool", "int64", "int32", "float32"):
         raise NotWritten(f"a cast from {w.node(tree).dtype} to {dtype}")
@@ -123,7 +120,7 @@ def binary(w: Writer, function: str, one: Any, other: Any, node: Node) -> str:
         raise NotWritten(f"{function} with a number")
     is_first = w.is_tensor(one)
     given = other if is_first else one
-    value = w.text(given) if given.keys() & {"sizes", "numbers"} else w.number(w.constant(given))
+    value = w.number(w.constant(given))
     x = cast(w, tensors[0], dtype)
     if function == "power" and is_first and value in map(str, (2, 2.0, 3, 3.0, 0.5, -0.5, -1, -1.0)):
         return w.call(_POWERS[float(value)], x)
@@ -144,7 +141,8 @@ for _names, _function in {
     "infix:+ add": "add", "infix:- sub subtract": "sub", "infix:* mul multiply": "mul",
     "infix:/ div divide true_divide": "div", "infix:** pow": "power", "infix:> gt": "gt", "infix:< lt": "lt",
     "infix:>= ge": "ge", "infix:<= le less_equal": "le", "infix:== eq": "eq", "infix:!= ne": "ne",
-    "infix:& logical_and": "both", "infix:| logical_or": "either", "maximum": "maximum", "minimum": "minimum",
+    "infix:& logical_and": "both", "infix:| logical_or": "either",
+    "maximum": "maximum", "minimum": "minimum",
     "atan2": "atan2",
 }.items():  # fmt: skip
     for _name in _names.split():
@@ -204,19 +202,16 @@ def _addcmul(w: Writer, node: Node) -> str:
     return w.call("add", f"{w.tensor(given['x'])}, {step}")
 
 
-@on("prelu", "layer:PReLU")
+@on("prelu")
 def _prelu(w: Writer, node: Node) -> str:
     x = w.given(node)["x"]
-    if node.kind == "layer":
-        weight, n = f"{path_of(node)}.weight", node.arguments.get("num_parameters", 1)
-    else:
-        weight, n = w.atom(w.given(node)["weight"]), w.node(w.given(node)["weight"]).shapes[0][0]
+    weight, n = w.tensor(w.given(node)["weight"]), w.node(w.given(node)["weight"]).shapes[0][0]
     if n != 1 and w.rank(x) > 2:
         weight += f".view({', '.join(['-1'] + ['1'] * (w.rank(x) - 2))})"
     return w.call("prelu", f"{w.tensor(x)}, {weight}")
 
 
-@on("glu", "layer:GLU")
+@on("glu")
 def _glu(w: Writer, node: Node) -> str:
     x, dim = w.tensor(w.given(node)["x"]), setting(w, node, "dim", -1)
     gate = w.call("sigmoid", f"{x}.chunk(2, {dim})[1]")

@@ -6,24 +6,25 @@ from typing import TYPE_CHECKING
 
 from kernelquarry.transforms.slice.traced_graph import Node
 
-from .table import NotWritten, on, path_of, repeated
+from .table import NotWritten, on, repeated
 
 if TYPE_CHECKING:
-    from ..write_forward import Writer
+    from ..write_call import Writer
 
 
 @on("cat", "concat", "concatenate", "stack")
 def _cat(w: Writer, node: Node) -> str:
     given = w.given(node)
-    trees = given["x"].get("list") or given["x"].get("tuple") or []
+    trees, whole = given["x"].get("list") or [], given["x"].get("text")
     dim = w.constant(given.get("dim"), 0)
     dtypes = {w.node(tree).dtype for tree in trees}
     if len(dtypes) != 1 or not trees or any(0 in shape for tree in trees for shape in w.node(tree).shapes):
         raise NotWritten("cat of several dtypes")
     texts = [w.tensor(tree, "") for tree in trees]
     if node.operator == "stack":
+        whole = whole and f"[each.unsqueeze({dim}) for each in {whole}]"
         texts = [f"{text}.unsqueeze({dim})" for text in texts]
-    return w.call("concatenate", f"({', '.join(texts)}{',' * (len(texts) == 1)}), {dim}")
+    return w.call("concatenate", f"{whole or '[' + ', '.join(texts) + ']'}, {dim}")
 
 
 @on("flip")
@@ -48,7 +49,7 @@ def _roll(w: Writer, node: Node) -> str:
     if abs(shift) >= min(sizes) or not shift:
         raise NotWritten("roll by the whole axis")
     at = ":, " * dim
-    return w.call("concatenate", f"({x}[{at}{-shift}:], {x}[{at}:{-shift}]), {dim}")
+    return w.call("concatenate", f"[{x}[{at}-({shift}):], {x}[{at}:-({shift})]], {dim}")
 
 
 @on("index_select")
@@ -75,13 +76,9 @@ def _gather(w: Writer, node: Node) -> str:
     return w.call("gather_axis", f"{w.tensor(given['x'], '')}, {dim}, {w.tensor(given['index'], 'int64')}")
 
 
-@on("embedding", "layer:Embedding")
+@on("embedding")
 def _embedding(w: Writer, node: Node) -> str:
     given = w.given(node)
-    if node.kind == "layer":
-        if "max_norm" in node.arguments:
-            raise NotWritten("an embedding that changes")
-        return w.call("embedding", f"{w.tensor(given['x'], 'int64')}, {path_of(node)}.weight")
     return w.call("embedding", f"{w.tensor(given['x'], 'int64')}, {w.tensor(given['weight'])}")
 
 
@@ -95,23 +92,21 @@ def _triangle(w: Writer, node: Node) -> str:
 @on("repeat", "tile")
 def _repeat(w: Writer, node: Node) -> str:
     given = w.given(node)
-    trees = given["sizes"].get("tuple") or given["sizes"].get("list")
+    found = given["sizes"]
+    trees = found.get("list") or [found]
     x, shapes = w.tensor(given["x"], ""), w.node(given["x"]).shapes
     rank = len(shapes[0])
     if len(trees) < rank:
         raise NotWritten("repeat of fewer axes")
-    place = given["x"]["node"]
     x += "".join(".unsqueeze(0)" for _ in range(len(trees) - rank))
+    counts = [w.constant(tree) for tree in trees]
     axes = [*[1] * (len(trees) - rank), *(1 if all(s[i] == 1 for s in shapes) else 0 for i in range(rank))]
-    spread = [w.text(tree) if one and tree != {"value": 1} else "-1" for tree, one in zip(trees, axes, strict=True)]
+    spread = [str(n) if one and str(n) != "1" else "-1" for n, one in zip(counts, axes, strict=True)]
     if any(size != "-1" for size in spread):
         x = f"{x}.expand({', '.join(spread)})"
-    for dim, (tree, one) in enumerate(zip(trees, axes, strict=True)):
-        if not one and tree != {"value": 1}:
-            x = w.call(
-                "concatenate",
-                f"[{x}] * {w.size(tuple(tree['sizes']), place) if 'sizes' in tree else w.constant(tree)}, {dim}",
-            )
+    for dim, (n, one) in enumerate(zip(counts, axes, strict=True)):
+        if not one and str(n) != "1":
+            x = w.call("concatenate", f"[{x}] * {n}, {dim}")
     return x
 
 
@@ -123,13 +118,13 @@ def _repeat_interleave(w: Writer, node: Node) -> str:
         raise NotWritten("repeat_interleave of all elements")
     dim %= rank
     sizes = ", ".join(["-1"] * (dim + 1) + [str(n)] + ["-1"] * (rank - dim - 1))
-    return f"{w.atom(given['x'])}.unsqueeze({dim + 1}).expand({sizes}).flatten({dim}, {dim + 1})"
+    return f"{w.tensor(given['x'], '')}.unsqueeze({dim + 1}).expand({sizes}).flatten({dim}, {dim + 1})"
 
 
 def device_of(w: Writer) -> str:
-    if not w.inputs:
-        raise NotWritten("no input that has a device")
-    return f"{w.graph[w.inputs[0]].name}.device"  # whatever it holds by now, it is on that device
+    if not w.device:
+        raise NotWritten("a tensor without a device")
+    return w.device
 
 
 @on("arange")
@@ -138,35 +133,17 @@ def _arange(w: Writer, node: Node) -> str:
     dtype = node.dtype
     if dtype not in ("int64", "float32"):
         raise NotWritten(f"arange of {dtype}")
-    first, end = given.get("start"), given.get("end")  # arange(end) has its end first; the size is that of the result
-    start, step = w.constant(first, 0) if end is not None else 0, w.constant(given.get("step"), 1)
-    counts = tuple(shape[0] for shape in node.shapes)
-    n = w.size(counts)
+    first, end = given.get("start"), given.get("end")  # arange(end) has its end first
+    start, end = (w.constant(first, 0), w.constant(end)) if end is not None else (0, w.constant(first))
+    step = w.constant(given.get("step"), 1)
+    if not all(isinstance(each, int) for each in (start, end, step)) or step < 1:
+        raise NotWritten("arange of fractions")
+    n = str(end) if start == 0 else f"{end} - {start}"
+    n = n if step == 1 else f"({n} + {step - 1}) // {step}"
     return w.call("counted", f"{n}, {start}, {step}, torch.{dtype}, {device_of(w)}")
-
-
-@on("zeros", "ones", "full", "new_zeros", "new_ones", "new_full")
-def _filled_shape(w: Writer, node: Node) -> str:
-    given = w.given(node)
-    given.unread.discard("x")  # of `x.new_zeros`, which has the dtype
-    found = given["sizes"]
-    trees = found.get("tuple") or found.get("list") or ([] if "tuple" in found or "list" in found else [found])
-    sizes = w.shape(trees, None, free=False)
-    name = node.operator.removeprefix("new_")
-    value = f", {w.number(w.constant(given['value']))}" if name == "full" else ""
-    shape = f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
-    return f"torch.{name}({shape}{value}, device={device_of(w)}, dtype=torch.{node.dtype})"
-
-
-@on("zeros_like", "ones_like", "full_like")
-def _filled_like(w: Writer, node: Node) -> str:
-    given = w.given(node)
-    value = f", {w.number(w.constant(given['value']))}" if node.operator == "full_like" else ""
-    return f"torch.{node.operator}({w.atom(given['x'])}{value}, dtype=torch.{node.dtype})"
 
 
 @on("tensor", "as_tensor")
 def _scalar(w: Writer, node: Node) -> str:
-    given = w.given(node)
-    value = w.number(w.constant(given["value"]))
+    value = w.number(w.constant(w.given(node)["value"]))
     return f"torch.full((), {value}, device={device_of(w)}, dtype=torch.{node.dtype})"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from kernelquarry.transforms.slice.traced_graph import Node
 
 from .axes import weights_of
-from .table import NotWritten, on, path_of, plain, repeated, setting
+from .table import NotWritten, on, repeated, setting
 
 if TYPE_CHECKING:
-    from ..write_forward import Writer
+    from ..write_call import Writer
 
 
 def matmul(w: Writer, one: tuple[str, int], other: tuple[str, int]) -> str:
@@ -44,64 +44,50 @@ def _outer(w: Writer, node: Node) -> str:
     return w.call("mul", f"{w.tensor(given['x'])}.unsqueeze(1), {w.tensor(given['other'])}")
 
 
-@on("linear", "layer:Linear")
+@on("linear")
 def _linear(w: Writer, node: Node) -> str:
     given = w.given(node)
-    if node.kind == "layer":
-        return w.call("linear_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
-    weight, bias = weights_of(w, node, given, "weight", "bias")
+    weight, bias = weights_of(w, given, "weight", "bias")
     return w.call("linear", f"{w.tensor(given['x'])}, {weight}, {bias}")
 
 
-@on(*(f"conv{n}d" for n in "123"), *(f"layer:Conv{n}d" for n in "123"))
+@on(*(f"conv{n}d" for n in "123"))
 def _conv(w: Writer, node: Node) -> str:
     n = int(node.operator[-2])
     given = w.given(node)
-    stride = repeated(setting(w, node, "stride", 1), n)
-    dilation = repeated(setting(w, node, "dilation", 1), n)
     padding = setting(w, node, "padding", 0)
-    kernel = _kernel(w, node, given, n)
-    if padding == "same":
-        totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
-        if any(total % 2 for total in totals):
+    stride, dilation = (_each(setting(w, node, name, 1), given.get(name), n) for name in ("stride", "dilation"))
+    if isinstance(padding, str):
+        steps = repeated(setting(w, node, "dilation", 1), n)
+        totals = [d * (k - 1) for d, k in zip(steps, w.node(given["weight"]).shapes[0][2:], strict=True)]
+        if padding == "same" and any(total % 2 for total in totals):
             raise NotWritten("a padding that differs between the sides")
-        padding = tuple(total // 2 for total in totals)
-    padding = repeated(0 if padding == "valid" else padding, n)
-    groups = setting(w, node, "groups", 1)
-    is_plain = node.kind == "layer" and not isinstance(node.arguments.get("padding", 0), str)
-    x = w.tensor(given["x"])
+        padding = tuple(total // 2 if padding == "same" else 0 for total in totals)
+    paddings = _each(padding, given.get("padding"), n)
+    x, weight, bias = w.tensor(given["x"]), *weights_of(w, given, "weight", "bias")
     single = w.rank(given["x"]) == n + 1
-    mode = setting(w, node, "padding_mode", "zeros")
-    if mode != "zeros":
-        for axis, pad in enumerate(padding):
-            x = w.call(f"{mode}_pad_axis", f"{x}, {axis - n}, {pad}, {pad}") if pad else x
-        padding = (0,) * n
     x = f"{x}.unsqueeze(0)" if single else x
-    if is_plain and mode == "zeros":
-        text = w.call(f"conv{n}d_layer", f"{x}, {path_of(node)}")
-    else:
-        weight, bias = weights_of(w, node, given, "weight", "bias")
-        text = w.call(f"conv{n}d", ", ".join(map(str, [x, weight, bias, stride, padding, dilation, groups])))
+    groups = setting(w, node, "groups", 1)
+    text = w.call(f"conv{n}d", ", ".join(map(str, [x, weight, bias, stride, paddings, dilation, groups])))
     return f"{text}.squeeze(0)" if single else text
 
 
-def _kernel(w: Writer, node: Node, given: dict[str, Any], n: int) -> tuple[int, ...]:
-    if node.kind == "layer":
-        return repeated(plain(node.arguments["kernel_size"]), n)
-    return w.node(given["weight"]).shapes[0][2:]
+def _each(value: Any, tree: Any, n: int) -> Any:
+    """A setting for each of `n` axes; the module's expression if it has them all."""
+    if isinstance(value, tuple) and len(value) == n and "text" in (tree or {}):
+        return tree["text"]
+    return repeated(value, n)
 
 
-@on("conv_transpose1d", "conv_transpose2d", "layer:ConvTranspose1d", "layer:ConvTranspose2d")
+@on("conv_transpose1d", "conv_transpose2d")
 def _conv_transpose(w: Writer, node: Node) -> str:
     n = int(node.operator[-2])
     given = w.given(node)
     names = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1}
-    settings = [repeated(setting(w, node, name, default), n) for name, default in names.items()]
+    settings = [_each(setting(w, node, name, default), given.get(name), n) for name, default in names.items()]
     if w.rank(given["x"]) != n + 2:
         raise NotWritten("a transposed convolution of one image")
-    if node.kind == "layer":
-        return w.call(f"conv_transpose{n}d_layer", f"{w.tensor(given['x'])}, {path_of(node)}")
-    weight, bias = weights_of(w, node, given, "weight", "bias")
+    weight, bias = weights_of(w, given, "weight", "bias")
     groups = setting(w, node, "groups", 1)
     return w.call(f"conv_transpose{n}d", ", ".join(map(str, [w.tensor(given["x"]), weight, bias, *settings, groups])))
 
@@ -114,11 +100,7 @@ def _attention(w: Writer, node: Node) -> str:
         raise NotWritten("attention with dropout or fewer heads")
     scores = w.call("matmul", f"{q}, {k}.transpose(-2, -1)")
     scale = w.constant(given.get("scale"))
-    sizes = {shape[-1] for shape in w.node(given["x"]).shapes}
-    if scale is None:
-        value = str(sizes.pop() ** -0.5) if len(sizes) == 1 else f"{q}.shape[-1] ** -0.5"
-    else:
-        value = w.number(scale)
+    value = f"{q}.shape[-1] ** -0.5" if scale is None else w.number(scale)
     scores = w.call("mul_scalar", f"{scores}, {value}")
     if w.constant(given.get("is_causal"), False):
         raise NotWritten("causal attention")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kernelquarry.transforms.slice.traced_graph import Node
 
 if TYPE_CHECKING:
-    from ..write_forward import Writer
+    from ..write_call import Writer
 
 Handler = Callable[["Writer", Node], str]
-# A call -> the function that writes it. Layers and operators have their kind in front: `layer:ReLU`, `infix:+`.
+# A call -> the function that writes it. Operators have their kind in front: `infix:+`.
 TABLE: dict[str, Handler] = {}
 
 
@@ -143,33 +142,11 @@ def on(*calls: str) -> Callable[[Handler], Handler]:
 
 
 def setting(w: Writer, node: Node, name: str, default: Any) -> Any:
-    """A setting of a layer, or an argument of a function that is a constant."""
-    if node.kind == "layer":
-        return plain(node.arguments.get(name, default))
+    """An argument that is a constant."""
     return w.constant(w.given(node).get(name), default)
-
-
-def plain(value: Any) -> Any:
-    """A layer's argument with tuples for lists."""
-    return tuple(map(plain, value)) if isinstance(value, list) else value
 
 
 def repeated(value: Any, n: int) -> tuple[Any, ...]:
     """A setting for each of `n` axes."""
     found = tuple(value) if isinstance(value, tuple | list) else (value,)
     return found * n if len(found) == 1 and n > 1 else found
-
-
-def path_of(node: Node) -> str:
-    """The expression of a layer."""
-    if not node.path:
-        raise NotWritten(f"a layer {node.name} that no attribute holds")
-    return attribute(node.path)
-
-
-def attribute(path: str) -> str:
-    """The expression of an attribute: `self.blocks[0].weight` for `blocks.0.weight`."""
-    parts = path.split(".")
-    if not all(part.isdigit() or (part.isidentifier() and not keyword.iskeyword(part)) for part in parts):
-        raise NotWritten(f"an attribute {path}")
-    return "self" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)

@@ -1,119 +1,56 @@
-"""Views, casts and indices."""
+"""Casts, and indices that are tensors. Views stay as the module writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kernelquarry.transforms.slice.traced_graph import Node
 
 from .elements import cast
-from .table import TABLE, Handler, NotWritten, on, parameters_of, plain, repeated
+from .table import NotWritten, on
 
 if TYPE_CHECKING:
-    from ..write_forward import Writer
+    from ..write_call import Writer
+
+VIEWS = frozenset(
+    """
+    T atleast_1d atleast_2d broadcast_tensors broadcast_to chunk clone contiguous detach diagonal empty empty_like
+    expand expand_as flatten full full_like mT moveaxis movedim narrow new_empty new_full new_ones new_zeros ones
+    ones_like permute ravel reshape reshape_as select split split_with_sizes squeeze swapaxes t transpose unbind
+    unflatten unsqueeze view view_as zeros zeros_like
+    """.split()
+)
 
 
-def _view(text: Callable[[Writer, Node, dict[str, Any]], str]) -> Handler:
-    def handler(w: Writer, node: Node) -> str:
-        given = w.given(node)
-        return f"{w.atom(given['x'])}.{text(w, node, given)}"
-
-    return handler
-
-
-def _sizes_of(w: Writer, given: dict[str, Any], free: bool = True) -> str:
-    found = given["sizes"] if "sizes" in given else given["shape"] if "shape" in given else given["size"]
-    if isinstance(found, dict) and "code" in found:
-        raise NotWritten("a view of another dtype")
-    trees = found.get("tuple") or found.get("list") or [found]
-    return ", ".join(w.shape(trees, given["x"]["node"], free))
-
-
-TABLE["view"] = TABLE["reshape"] = _view(lambda w, node, given: f"reshape({_sizes_of(w, given)})")
-TABLE["expand"] = _view(lambda w, node, given: f"expand({_sizes_of(w, given, False)})")
-
-
-@on("permute", "transpose", "swapaxes", "movedim", "moveaxis", "unsqueeze", "squeeze", "flatten", "narrow", "select",
-     "unbind", "chunk", "split", "unflatten", "t", "layer:Flatten", "diagonal", "layer:Unflatten")  # fmt: skip
-def _moved(w: Writer, node: Node) -> str:
-    given = w.given(node)
-    x = w.atom(given["x"])
-    if node.name == "Flatten":
-        return f"{x}.flatten({node.arguments.get('start_dim', 1)}, {node.arguments.get('end_dim', -1)})"
-    if node.name == "Unflatten":
-        return f"{x}.unflatten({node.arguments['dim']}, {repeated(plain(node.arguments['unflattened_size']), 1)})"
-    if node.operator == "permute":
-        dims = given["sizes"]
-        return f"{x}.permute({', '.join(map(str, w.constant(dims)))})"
-    rest = {key: given[key] for key in given if key != "x"}
-    place = given["x"]["node"]
-    texts: list[str] = []
-    for key, value in rest.items():
-        if isinstance(value, dict) and "sizes" in value:
-            text = w.size(tuple(value["sizes"]), place)
-        elif isinstance(value, dict) and ("tuple" in value or "list" in value):
-            items = w.shape(value.get("tuple") or value.get("list") or [], place, node.operator == "unflatten")
-            text = f"({', '.join(items)}{',' * (len(items) == 1)})"
-        else:
-            text = repr(w.constant(value))
-        texts.append(text if key in parameters_of(node)[1 : len(texts) + 2] else f"{key}={text}")
-    return f"{x}.{node.operator}({', '.join(texts)})"
-
-
-@on("attribute:T", "attribute:mT")
-def _turned(w: Writer, node: Node) -> str:
-    return f"{w.atom(w.given(node)['x'])}.{node.operator}"
-
-
-@on("view_as", "reshape_as", "expand_as")
-def _as(w: Writer, node: Node) -> str:
-    one, other = w.given(node)["x"], w.given(node)["other"]
-    return f"{w.atom(one)}.{node.operator.removesuffix('_as').replace('view', 'reshape')}({w.atom(other)}.shape)"
-
-
-@on("contiguous", "clone", "detach")
-def _same(w: Writer, node: Node) -> str:
-    return w.atom(w.given(node)["x"])
+def is_view(node: Node) -> bool:
+    """True for a call that the language has itself: a view or an allocation."""
+    if node.operator == "getitem":
+        index: Any = node.args[1]
+        items = index["tuple"] if isinstance(index, dict) and "tuple" in index else [index]
+        of_tensors = [item for item in items if item.keys() & {"node", "list", "unknown"}]
+        return not of_tensors and not any(isinstance(item.get("value"), bool) for item in items)
+    return node.operator in VIEWS
 
 
 @on("to", "type", "float", "long", "bool", "type_as", "int", "double", "half")
 def _cast(w: Writer, node: Node) -> str:
-    return cast(w, w.given(node)["x"], node.dtype)
+    given = w.given(node)
+    given.unread.clear()  # the node has the dtype
+    return cast(w, given["x"], node.dtype)
 
 
 @on("index:getitem")
 def _getitem(w: Writer, node: Node) -> str:
-    x: Any = node.args[0]
-    index: Any = node.args[1]
-    items = index["tuple"] if isinstance(index, dict) and "tuple" in index else [index]
+    given = w.given(node)
+    found = given["other"]
+    items = found.get("list", [found])
     tensors = [i for i, item in enumerate(items) if w.is_tensor(item)]
-    place = x["node"]
-    if tensors:
-        plain = all(item == {"slice": [{"value": None}] * 3} for item in items[: tensors[0]])
-        last = items[tensors[0]]
-        if len(tensors) != 1 or not plain or items[-1] is not last or w.node(last).dtype != "int64":
-            raise NotWritten("an index of tensors")
-        index, dim = w.tensor(items[tensors[0]], "int64"), tensors[0]
-        if w.rank(items[dim]) == 1:
-            return w.call("index_select", f"{w.tensor(x, '')}, {dim}, {index}")
-        if w.rank(items[dim]) == 0:
-            raise NotWritten("an index that is a number")
-        return (
-            w.call("index_select", f"{w.tensor(x, '')}, {dim}, {index}.flatten()") + f".unflatten({dim}, {index}.shape)"
-        )
-
-    def part(tree: Any) -> str:
-        match tree:
-            case {"slice": [start, stop, step]}:
-                texts = ["" if each == {"value": None} else part(each) for each in (start, stop, step)]
-                return ":".join(texts[: 3 if texts[2] else 2])
-            case {"sizes": list(sizes)}:
-                return w.size(tuple(sizes), place)
-            case {"code": "..."}:
-                return "..."
-        return repr(w.constant(tree))
-
-    if any("list" in item or isinstance(item.get("value"), bool) for item in items if isinstance(item, dict)):
-        raise NotWritten("an index of a list")
-    return f"{w.atom(x)}[{', '.join(map(part, items))}]"
+    plain = all(item == {"slice": [{"value": None}] * 3} for item in items[: tensors[0]]) if tensors else False
+    if len(tensors) != 1 or not plain or items[-1] is not items[tensors[0]] or w.rank(items[tensors[0]]) == 0:
+        raise NotWritten("an index of tensors")
+    (dim,) = tensors
+    index = w.tensor(items[dim], "int64")
+    x = w.tensor(given["x"], "")
+    if w.rank(items[dim]) == 1:
+        return w.call("index_select", f"{x}, {dim}, {index}")
+    return w.call("index_select", f"{x}, {dim}, {index}.flatten()") + f".unflatten({dim}, {index}.shape)"

@@ -17,9 +17,3 @@ def multi_head_attention(query, key, value, in_weight, in_bias, out_weight, out_
     if not batch_first:
         out = out.transpose(0, 1)
     return linear(out, out_weight, out_bias), reduce_mean(weights, 1)
-
-
-def multi_head_attention_layer(query, key, value, layer):
-    in_weight, in_bias, out = layer.in_proj_weight, layer.in_proj_bias, layer.out_proj
-    heads, batch_first = layer.num_heads, layer.batch_first
-    return multi_head_attention(query, key, value, in_weight, in_bias, out.weight, out.bias, heads, batch_first)

@@ -5,6 +5,10 @@ import triton
 import triton.language as tl
 
 
+def pair(value):
+    return (value, value) if isinstance(value, int) else tuple(value)
+
+
 def pooled_size(size, kernel, stride, padding, dilation, ceil_mode):
     steps = size + 2 * padding - dilation * (kernel - 1) - 1
     out = (steps + stride - 1) // stride + 1 if ceil_mode else steps // stride + 1
@@ -18,6 +22,7 @@ def max_pool1d(x, kernel, stride, padding, dilation, ceil_mode):
 
 
 def max_pool2d(x, kernel, stride, padding, dilation, ceil_mode):
+    kernel, stride, padding, dilation = pair(kernel), pair(stride), pair(padding), pair(dilation)
     x = x.contiguous()
     height, width = x.shape[-2], x.shape[-1]
     out_height = pooled_size(height, kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
@@ -55,6 +60,7 @@ def avg_pool1d(x, kernel, stride, padding, ceil_mode, count_include_pad):
 
 
 def avg_pool2d(x, kernel, stride, padding, ceil_mode, count_include_pad):
+    kernel, stride, padding = pair(kernel), pair(stride), pair(padding)
     x = x.contiguous()
     height, width = x.shape[-2], x.shape[-1]
     out_height = pooled_size(height, kernel[0], stride[0], padding[0], 1, ceil_mode)
@@ -105,9 +111,9 @@ def adaptive_avg_pool1d(x, size):
 
 
 def adaptive_avg_pool2d(x, size):
-    x = x.contiguous()
+    x, size = x.contiguous(), pair(size)
     height, width = x.shape[-2], x.shape[-1]
-    out = torch.empty(x.shape[:-2] + tuple(size), device=x.device)
+    out = torch.empty(x.shape[:-2] + size, device=x.device)
     adaptive_avg_pool2d_kernel[(out.numel(),)](x, out, height, width, size[0], size[1], BLOCK=1024)
     return out
 
@@ -133,9 +139,9 @@ def adaptive_max_pool1d(x, size):
 
 
 def adaptive_max_pool2d(x, size):
-    x = x.contiguous()
+    x, size = x.contiguous(), pair(size)
     height, width = x.shape[-2], x.shape[-1]
-    out = torch.empty(x.shape[:-2] + tuple(size), device=x.device)
+    out = torch.empty(x.shape[:-2] + size, device=x.device)
     adaptive_max_pool2d_kernel[(out.numel(),)](x, out, height, width, size[0], size[1], BLOCK=1024)
     return out
 
@@ -158,13 +164,11 @@ def adaptive_max_pool2d_kernel(x_ptr, out_ptr, height, width, out_height, out_wi
     tl.store(out_ptr + offset, tl.where(is_nan > 0, float("nan"), tl.max(best)))
 
 
-def upsample_nearest1d(x, size, scale):
-    return upsample_nearest2d(x.unsqueeze(-2), (1, size), (1.0, scale)).squeeze(-2)
-
-
-def upsample_nearest2d(x, size, scale):
+def upsample_nearest2d(x, size, scale=None):
     x = x.contiguous()
     height, width = x.shape[-2], x.shape[-1]
+    if scale is None:
+        scale = (height / size[0], width / size[1])
     out = torch.empty(x.shape[:-2] + tuple(size), device=x.device)
     upsample_nearest2d_kernel[(triton.cdiv(out.numel(), 1024),)](
         x, out, out.numel(), height, width, size[0], size[1], scale[0], scale[1], BLOCK=1024
@@ -186,10 +190,15 @@ def upsample_nearest2d_kernel(
     tl.store(out_ptr + offset, x, mask=mask)
 
 
-def upsample_bilinear2d(x, size, scale, shift):
+def upsample_bilinear2d(x, size, align_corners, scale=None):
     x = x.contiguous()
     height, width = x.shape[-2], x.shape[-1]
+    if align_corners:
+        scale = ((height - 1) / max(size[0] - 1, 1), (width - 1) / max(size[1] - 1, 1))
+    elif scale is None:
+        scale = (height / size[0], width / size[1])
     out = torch.empty(x.shape[:-2] + tuple(size), device=x.device)
+    shift = 0.0 if align_corners else 0.5
     upsample_bilinear2d_kernel[(triton.cdiv(out.numel(), 1024),)](
         x, out, out.numel(), height, width, size[0], size[1], scale[0], scale[1], shift, BLOCK=1024
     )
@@ -213,3 +222,15 @@ def upsample_bilinear2d_kernel(
     second = tl.load(plane + bottom * width + left, mask=mask) * (1.0 - near)
     second += tl.load(plane + bottom * width + right, mask=mask) * near
     tl.store(out_ptr + offset, first * (1.0 - low) + second * low, mask=mask)
+
+
+def pixel_shuffle(x, factor):
+    batch, _, height, width = x.shape
+    x = x.reshape(batch, -1, factor, factor, height, width).permute(0, 1, 4, 2, 5, 3)
+    return copied(x).view(batch, -1, height * factor, width * factor)
+
+
+def pixel_unshuffle(x, factor):
+    batch, channels, height, width = x.shape
+    x = x.reshape(batch, channels, height // factor, factor, width // factor, factor).permute(0, 1, 3, 5, 2, 4)
+    return copied(x).view(batch, -1, height // factor, width // factor)

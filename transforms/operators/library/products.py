@@ -208,29 +208,3 @@ def conv_transpose2d_kernel(
         acc += tl.dot(weight, tl.load(x_ptr + place, mask=inside, other=0.0), input_precision="ieee")
     bias = tl.load(bias_ptr + group * M + m, mask=m < M)
     tl.store(out_ptr + (plane * M + m) * N + n, acc + bias, mask=(m < M) & (n < N))
-
-
-def linear_layer(x, layer):
-    return linear(x, layer.weight, layer.bias)
-
-
-def conv1d_layer(x, layer):
-    return conv1d(x, layer.weight, layer.bias, layer.stride, layer.padding, layer.dilation, layer.groups)
-
-
-def conv2d_layer(x, layer):
-    return conv2d(x, layer.weight, layer.bias, layer.stride, layer.padding, layer.dilation, layer.groups)
-
-
-def conv3d_layer(x, layer):
-    return conv3d(x, layer.weight, layer.bias, layer.stride, layer.padding, layer.dilation, layer.groups)
-
-
-def conv_transpose1d_layer(x, layer):
-    stride, padding, extra, dilation = layer.stride, layer.padding, layer.output_padding, layer.dilation
-    return conv_transpose1d(x, layer.weight, layer.bias, stride, padding, extra, dilation, layer.groups)
-
-
-def conv_transpose2d_layer(x, layer):
-    stride, padding, extra, dilation = layer.stride, layer.padding, layer.output_padding, layer.dilation
-    return conv_transpose2d(x, layer.weight, layer.bias, stride, padding, extra, dilation, layer.groups)

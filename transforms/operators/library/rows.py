@@ -441,19 +441,3 @@ def batch_norm_kernel(
     weight = tl.load(weight_ptr + channel, mask=mask)
     bias = tl.load(bias_ptr + channel, mask=mask)
     tl.store(out_ptr + offset, (x - mean) / tl.sqrt(var + eps) * weight + bias, mask=mask)
-
-
-def layer_norm_layer(x, layer):
-    return layer_norm(x, layer.normalized_shape, layer.weight, layer.bias, layer.eps)
-
-
-def rms_norm_layer(x, layer):
-    return rms_norm(x, layer.normalized_shape, layer.weight, layer.eps)
-
-
-def group_norm_layer(x, layer):
-    return group_norm(x, layer.num_groups, layer.weight, layer.bias, layer.eps)
-
-
-def batch_norm_layer(x, layer):
-    return batch_norm(x, layer.running_mean, layer.running_var, layer.weight, layer.bias, layer.eps)

@@ -20,24 +20,23 @@ _NAME = "sliced"
 
 
 def run(request: SliceRequest, tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Record each workload. The reply has `nodes` and the `result`, or `reason` (a code of `Reason`) and `evidence`."""
+    """Record each workload. The reply has `nodes`, or `reason` (a code of `Reason`) and `evidence`."""
     torch.set_num_threads(1)
     seed(0)
-    graphs, results = [], []
+    graphs: list[list[dict[str, Any]]] = []
     for i, workload in enumerate(request.workloads):
         try:
-            recorded, failure = attempt(lambda: _recorded(request, workload), "")  # noqa: B023  called at once
+            graph, failure = attempt(lambda: _recorded(request, workload), "")  # noqa: B023  called at once
         except TooBig as error:
             return {"reason": "too_big", "evidence": str(error)}, {}
-        if recorded is not None:
-            graphs.append(recorded[0])
-            results.append(recorded[1])
+        if graph is not None:
+            graphs.append(graph)
         elif i == 0:
             return {"reason": "no_workload", "evidence": str(failure)}, {}
-    return {"nodes": merged(graphs), "result": results[0]}, {}
+    return {"nodes": merged(graphs)}, {}
 
 
-def _recorded(request: SliceRequest, workload: dict[str, Any]) -> tuple[list[dict[str, Any]], Any]:
+def _recorded(request: SliceRequest, workload: dict[str, Any]) -> list[dict[str, Any]]:
     module = load_source(request.code, _NAME)
     model = module.Model(*module.get_init_inputs())
     model.eval()
@@ -46,7 +45,6 @@ def _recorded(request: SliceRequest, workload: dict[str, Any]) -> tuple[list[dic
     recorder = Recorder(model, inputs, [spec.name for spec in specs], request.most_nodes, str(module.__file__))
     args = pytree.fill(json.loads(workload["args"]), inputs)
     with torch.no_grad(), recorder.with_layers():
-        returned = model(*args)
-    result = recorder.result(returned)
+        model(*args)
     recorder.ranges()
-    return recorder.nodes, result
+    return recorder.nodes

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from types import FrameType
 from typing import Any
 
@@ -41,8 +42,8 @@ _ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 class Recorder(TorchFunctionMode):
     """Records the calls within the context as `nodes`: JSON objects that refer to earlier ones by `{"node": i}`.
 
-    A layer of `torch.nn` is one node. A value that nothing recorded made is a leaf. Each call has the line of `file`
-    that makes it.
+    A layer of `torch.nn` is one node. A value that nothing recorded made is a leaf. Each call has the `span` of the
+    innermost expression of `file` that makes it: line, column, last line, last column.
     """
 
     def __init__(
@@ -131,7 +132,11 @@ class Recorder(TorchFunctionMode):
     ) -> None:
         takes = [self._encode(arg) for arg in args]
         named = {key: self._encode(value) for key, value in kwargs.items() if key not in ("inplace", "out", "device")}
-        node = {"kind": kind, "name": name, "args": takes, "kwargs": named, "line": self._line(), **(extra or {})}
+        node = {"kind": kind, "name": name, "args": takes, "kwargs": named, **(extra or {})}
+        if (frame := self._frame()) is not None:
+            node |= {"span": _span(frame)}
+            if len(tensors := [arg for arg in args if isinstance(arg, Tensor)]) < 2:
+                node |= {"held": [*_names_of(frame.f_locals, tensors), *self._attributes_of(tensors)]}
         self._append(node, result)
         if not isinstance(result, Tensor):
             parent = len(self.nodes) - 1
@@ -139,12 +144,16 @@ class Recorder(TorchFunctionMode):
                 if isinstance(item, Tensor):
                     self._append({"kind": "item", "name": str(i), "args": [{"node": parent}], "kwargs": {}}, item)
 
-    def _line(self) -> int:
-        """The line of the innermost call in the module's file; 0: there is none."""
+    def _frame(self) -> FrameType | None:
+        """The innermost frame of the module's file; None: there is none."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
-        return frame.f_lineno if frame is not None else 0
+        return frame
+
+    def _attributes_of(self, tensors: Sequence[Tensor]) -> list[str]:
+        """Attributes that hold one of the tensors."""
+        return [self._leaves[id(t)][1].rpartition(".")[2] for t in tensors if id(t) in self._leaves]
 
     def _append(self, node: dict[str, Any], value: Any) -> int:
         if len(self.nodes) >= self._most:
@@ -181,14 +190,6 @@ class Recorder(TorchFunctionMode):
         if isinstance(value, float):
             return {"value": value} if abs(value) < float("inf") else {"code": f'float("{value}")'}
         return {"unknown": type(value).__name__}
-
-    def result(self, value: Any) -> Any:
-        """The result of `forward`, written as arguments of a node are."""
-        if isinstance(value, dict):
-            return {"dict": {str(key): self.result(item) for key, item in value.items()}}
-        if type(value) in (tuple, list):
-            return {type(value).__name__: [self.result(item) for item in value]}
-        return {"unknown": type(value).__name__} if isinstance(value, tuple) else self._encode(value)
 
     def ranges(self) -> None:
         """Add to each integer tensor the range of its values."""
@@ -231,6 +232,18 @@ def _merged(values: Sequence[Any]) -> Any:
     if isinstance(first, list) and all(isinstance(value, list) and len(value) == len(first) for value in values):
         return [_merged(items) for items in zip(*values, strict=True)]
     return {"unknown": "differs between calls"}
+
+
+def _names_of(variables: Mapping[str, Any], tensors: Sequence[Tensor]) -> list[str]:
+    """Variables that hold one of the tensors, or any tensor if there are none."""
+    held = {name: value for name, value in variables.items() if isinstance(value, Tensor)}
+    return [name for name, value in held.items() if not tensors or any(value is tensor for tensor in tensors)]
+
+
+def _span(frame: FrameType) -> list[int]:
+    """Line, column, last line and last column of the expression that a frame is in."""
+    line, last_line, column, last_column = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    return [line or 0, column or 0, last_line or 0, last_column or 0]
 
 
 def _has_tensor(result: Any) -> bool:

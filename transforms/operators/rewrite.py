@@ -1,0 +1,204 @@
+"""Rewrite the definitions of a module's file: layers become classes of kernels, and calls of PyTorch of functions."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+
+from kernelquarry.transforms.slice.traced_graph import Node
+
+from .calls import NotWritten, is_view
+from .layers import class_name, layer_result
+from .module_file import ModuleFile, attributes
+from .write_call import operands, write_call
+
+_USUAL = {"kernel_size": 1, "dim": -1}  # arguments without a default
+ENTRY, NEW = "Model", "ModelNew"
+# Layers that compute nothing, or give a view.
+_PLAIN = frozenset("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity Sequential Flatten Unflatten".split())
+_KEPT = ("to", "float", "type", "detach", "clone")  # which the language has
+_PASSING = (*_KEPT, "type_as", "dropout", "cat", "concat", *"+-*/")  # may give what they take
+
+
+class Rewriter(ast.NodeTransformer):
+    """Rewrites definitions in place, and collects the `functions` of the library that they call.
+
+    `layers` has the result of `forward` of each layer that the module names, `called` of those that were called.
+    """
+
+    def __init__(self, file: ModuleFile, graph: Sequence[Node]) -> None:
+        self._file, self._graph = file, graph
+        self._places = defaultdict[tuple[int, ...], list[int]](list)  # of the nodes that an expression made
+        results = defaultdict[str, set[str]](set)
+        for place, node in enumerate(graph):
+            if node.kind == "unknown" and node.name == "__setitem__":
+                raise NotWritten("elements that are set")
+            if node.span:
+                self._places[node.span].append(place)
+            if node.kind == "layer" and node.operator not in _PLAIN:
+                results[node.operator].add(layer_result(node.operator, node.arguments))
+        if differing := [name for name, found in results.items() if len(found) > 1]:
+            raise NotWritten(f"layers {differing[0]} that differ")
+        self.called = {name: found.pop() for name, found in results.items()}
+        self.layers = dict(self.called)
+        self.functions: dict[str, None] = {}
+
+    # Definitions
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        node.name = NEW if node.name == ENTRY else node.name
+        bases = [base for base in node.bases if self._file.path(base) != "abc.ABC"]
+        node.bases = [ast.Name(NEW) if isinstance(b, ast.Name) and b.id == ENTRY else b for b in bases]
+        methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
+        kept = {"__init__", "forward"} & methods.keys()
+        pending = list(kept)
+        while pending:
+            for name in set(attributes(methods[pending.pop()])) & methods.keys() - kept:
+                kept.add(name)
+                pending.append(name)
+        node.body = [
+            each if isinstance(each, ast.AnnAssign) else self.visit(each)
+            for each in node.body
+            if not _is_text(each) and (not isinstance(each, ast.FunctionDef) or each.name in kept)
+        ] or [ast.Pass()]
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.returns = None
+        for argument in ast.walk(node.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        node.args = self.visit(node.args)
+        node.body = [self.visit(each) for each in node.body if not _is_text(each)] or [ast.Pass()]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        """An assignment without the annotation."""
+        if node.value is None:
+            return node
+        return ast.copy_location(ast.Assign([node.target], self.visit(node.value)), node)
+
+    # Statements
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        places = self._places_of(node)
+        node.value = self.visit(node.value)
+        if not places:
+            return node
+        if not isinstance(node.target, ast.Name):
+            raise NotWritten("elements that are changed")
+        return ast.Assign([node.target], self._written(places, node))
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        """A call that changes a variable becomes an assignment to it."""
+        match node.value:
+            case ast.Call(func=ast.Attribute(value=changed, attr=name)) if name[-1] == "_" and self._places_of(
+                node.value
+            ):
+                if not isinstance(changed, ast.Name):
+                    raise NotWritten("a value that is changed")
+                return ast.Assign([ast.Name(changed.id, ast.Store())], self.visit(node.value))
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=[one, ast.Name(id="_")])], value=ast.Tuple(elts=[value, _])) | (
+                ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id="_"), one])], value=ast.Tuple(elts=[_, value]))
+            ):
+                return ast.Assign([one], value)
+        return node
+
+    # Expressions
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        return self._expression(node)
+
+    visit_BinOp = visit_UnaryOp = visit_Compare = visit_Call  # type: ignore[assignment]
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        found = self._expression(node)
+        match found:
+            case ast.Subscript(value=ast.Tuple(elts=[one, other]), slice=ast.Constant(value=int() as index)):
+                return (one, other)[index]
+        return found
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if layer := self._layer(node):
+            return layer
+        found = self._expression(node)
+        match found:
+            case ast.Attribute(value=ast.Tuple(elts=[one, other]), attr="values" | "indices" as name):
+                return one if name == "values" else other
+        return found
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id == ENTRY:
+            return ast.copy_location(ast.Name(NEW, node.ctx), node)
+        return self._layer(node) or node
+
+    def _places_of(self, node: ast.AST) -> list[int]:
+        return self._places.get(_span(node), []) if isinstance(node, ast.expr | ast.AugAssign) else []
+
+    def _expression(self, node: ast.expr) -> ast.expr:
+        places = self._places_of(node)
+        self.generic_visit(node)
+        return self._written(places, node) if places else node
+
+    def _written(self, places: Sequence[int], node: ast.AST) -> ast.expr:
+        """The expression, whatever call made it. Raises: NotWritten: its calls have no text in common."""
+        found = {ast.unparse(each): each for each in (self._one(place, node) for place in places)}
+        if len(found) != 1:
+            raise NotWritten("calls that differ at one place")
+        return next(iter(found.values()))
+
+    def _one(self, place: int, node: ast.AST) -> ast.expr:
+        call = self._graph[place]
+        if isinstance(node, ast.expr) and (call.operator in _PLAIN or call.kind == "layer" or is_view(call)):
+            return node
+        if call.kind == "unknown":
+            return self._identity(call, node)
+        return ast.copy_location(write_call(self._graph, place, node, self.functions), node)
+
+    def _identity(self, call: Node, node: ast.AST) -> ast.expr:
+        """The operand that a call passes on, or the call itself if the language has it."""
+        if not call.takes or call.operator not in _PASSING:
+            raise NotWritten(f"a call of {call.name}")
+        if isinstance(node, ast.Call) and call.operator in _KEPT:
+            return node
+        found = operands(node, call)
+        name = "x" if isinstance(call.args[0], dict) and call.args[0].keys() & {"node", "list", "tuple"} else "other"
+        match found.get(name):
+            case ast.List(elts=[one]) | ast.Tuple(elts=[one]):
+                return one
+            case ast.expr() as one:
+                return one
+        raise NotWritten(f"a call of {call.name}")
+
+    def _layer(self, node: ast.expr) -> ast.Name | None:
+        """The class that stands for a layer of PyTorch."""
+        path = self._file.path(node)
+        name = path.rpartition(".")[2]
+        if path not in (f"torch.nn.{name}", f"torch.nn.modules.{name}") or not self._is_known(name):
+            return None
+        return ast.copy_location(ast.Name(class_name(name), ast.Load()), node)
+
+    def _is_known(self, layer: str) -> bool:
+        """True for a layer of the library, also if no call of it was recorded."""
+        if layer not in self.layers:
+            with suppress(NotWritten):
+                self.layers[layer] = layer_result(layer, _USUAL)
+        return layer in self.layers
+
+
+def _span(node: ast.expr | ast.AugAssign) -> tuple[int, ...]:
+    if not hasattr(node, "lineno"):  # written by us
+        return ()
+    return (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
