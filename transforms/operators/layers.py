@@ -42,7 +42,7 @@ def _eps(arguments: Arguments) -> str:
 def _conv(n: int) -> Callable[[Arguments], str]:
     def of(arguments: Arguments) -> str:
         padding, mode = arguments.get("padding", 0), arguments.get("padding_mode", "zeros")
-        sizes, dilation = arguments["kernel_size"], arguments.get("dilation", 1)
+        sizes, dilation = arguments.get("kernel_size"), arguments.get("dilation", 1)
         if padding == "same" and mode == "zeros" and isinstance(sizes, int) and isinstance(dilation, int):
             if dilation * (sizes - 1) % 2:
                 raise NotWritten("a padding that differs between the sides")
@@ -93,8 +93,8 @@ def _upsampled(arguments: Arguments) -> str:
 
 
 def _multi_head(arguments: Arguments) -> str:
-    width = arguments["embed_dim"]
-    if {arguments.get(name) or width for name in ("kdim", "vdim")} != {width}:
+    width = arguments.get("embed_dim")
+    if any(arguments.get(name, width) != width for name in ("kdim", "vdim")):
         raise NotWritten("attention to another width")
     return _unless(_MULTI_HEAD, add_bias_kv=False, add_zero_attn=False)(arguments)
 

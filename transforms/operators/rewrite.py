@@ -14,7 +14,7 @@ from .layers import class_name, layer_result
 from .module_file import ModuleFile, attributes
 from .write_call import operands, write_call
 
-_USUAL = {"kernel_size": 1, "dim": -1}  # arguments without a default
+_USUAL = {"dim": -1}  # an argument that most give
 ENTRY, NEW = "Model", "ModelNew"
 # Layers that compute nothing, or give a view.
 _PLAIN = frozenset("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity Sequential Flatten Unflatten".split())
