@@ -59,10 +59,3 @@ def test_a_request_ends_with_what_the_calls_give() -> None:
     text = kernel_request("class Model:\n    pass\n", shapes="With these sizes, `f` gives (n,).")[1]["content"]
     assert text.endswith("for inputs of any size that `Model` takes. With these sizes, `f` gives (n,).")
     assert kernel_request("class Model:\n    pass\n")[1]["content"].endswith("that `Model` takes.")
-
-
-def test_a_request_has_the_file_up_to_forward() -> None:
-    code = "class ModelNew(nn.Module):\n    pass\n"
-    text = kernel_request("class Model:\n    pass\n", constructor=code)[1]["content"]
-    assert f"`forward` and the kernels follow.\n\n```python\n{code}```\n\nAnswer with" in text
-    assert "follow" not in kernel_request("class Model:\n    pass\n")[1]["content"]
