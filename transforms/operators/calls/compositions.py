@@ -20,11 +20,11 @@ def _loss(w: Writer, node: Node) -> str:
     if reduction not in ("mean", "sum", "none") or len(node.takes) != 2:
         raise NotWritten("a loss with weights")
     one, other = w.tensor(x), w.tensor(target)
-    if node.operator[0] in "bB":
+    if node.operator == "binary_cross_entropy_with_logits":
         each = w.call("sub", f"{w.call('softplus', f'{one}, 1.0, 20.0')}, {w.call('mul', f'{one}, {other}')}")
     else:
         difference = w.call("sub", f"{one}, {other}")
-        each = w.call("square" if "mse" in node.operator.lower() else "absolute", difference)
+        each = w.call("square" if node.operator == "mse_loss" else "absolute", difference)
     dims = tuple(range(max(w.rank(x), w.rank(target))))
     return each if reduction == "none" else w.call(f"reduce_{reduction}", f"{each}, {dims}")
 
