@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .calls import NotWritten
+from .write_call import OWN, parsed
 
 Arguments = Mapping[str, Any]  # of a layer's constructor, those that are not defaults
+USUAL: Arguments = {"dim": -1}  # an argument that most give
 _CONV = "conv{}d({}, self.weight, self.bias, self.stride, {}, self.dilation, self.groups)"
 _TRANSPOSED = "x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.dilation, self.groups"
 _NORM = "self.weight, self.bias, self.eps"
@@ -180,6 +184,40 @@ def layer_result(name: str, arguments: Arguments) -> str:
         raise NotWritten(f"a layer {name}")
     found = LAYERS[name]
     return found if isinstance(found, str) else found(arguments)
+
+
+def function_of(layer: str) -> str:
+    """The function that computes a layer's result; "" if the library lacks the layer."""
+    try:
+        return layer_result(layer, USUAL).partition("(")[0]
+    except NotWritten:
+        return ""
+
+
+def result_of(layer: str, x: ast.expr, functions: dict[str, None]) -> ast.expr:
+    """The result of a layer's `forward` for an operand; adds to the functions that it calls.
+
+    Raises:
+        NotWritten: as `layer_result`, or the operand is needed twice.
+    """
+    tree = parsed(layer_result(layer, USUAL))
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    if not isinstance(x, ast.Name) and sum(name.id == "x" for name in names) > 1:
+        raise NotWritten("an operand that is needed twice")
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    for name in names:
+        if name.id in called and not hasattr(builtins, name.id):
+            functions.setdefault(name.id)
+            name.id = OWN + name.id
+    return _Replaced(x).visit(tree)
+
+
+class _Replaced(ast.NodeTransformer):
+    def __init__(self, x: ast.expr) -> None:
+        self._x = x
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._x if node.id == "x" else node
 
 
 def class_name(layer: str) -> str:

@@ -49,11 +49,7 @@ def _blocks(name: str) -> tuple[str, tuple[str, ...]]:
     text = known[name]
     for kernel in dict.fromkeys(re.findall(r"\b\w+_kernel\b", text)):
         text += "\n\n" + known[kernel]
-    called = [
-        c
-        for c in re.findall(r"\b(\w+)\(", known[name])
-        if (c in known or c in UNARY) and c != name and not c.endswith("_kernel")
-    ]
+    called = [c for c in re.findall(r"\b(\w+)\(", known[name]) if c in FUNCTIONS and c != name]
     return text, tuple(dict.fromkeys(called))
 
 

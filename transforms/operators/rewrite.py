@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import deepcopy
 
+from kernelquarry.pipeline.schema import parse_python
 from kernelquarry.transforms.slice.traced_graph import Node
 
 from .calls import NotWritten, is_view
-from .layers import class_name, layer_result
+from .layers import USUAL, class_name, function_of, layer_result, result_of
 from .module_file import ModuleFile, attributes
-from .write_call import operands, write_call
+from .write_call import OWN, SETS, operands, write_call, write_set
 
-_USUAL = {"dim": -1}  # an argument that most give
 ENTRY, NEW = "Model", "ModelNew"
 # Layers that compute nothing, or give a view.
 _PLAIN = frozenset("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity Sequential Flatten Unflatten".split())
@@ -31,11 +32,12 @@ class Rewriter(ast.NodeTransformer):
     def __init__(self, file: ModuleFile, graph: Sequence[Node]) -> None:
         self._file, self._graph = file, graph
         self._places = defaultdict[tuple[int, ...], list[int]](list)  # of the nodes that an expression made
+        self._sets = defaultdict[tuple[int, ...], list[Node]](list)  # by the expression of the elements that are set
         results = defaultdict[str, set[str]](set)
         for place, node in enumerate(graph):
-            if node.kind == "unknown" and node.name == "__setitem__":
-                raise NotWritten("elements that are set")
-            if node.span:
+            if node.name == SETS:
+                self._sets[node.span].append(node)
+            elif node.span:
                 self._places[node.span].append(place)
             if node.kind == "layer" and node.operator not in _PLAIN:
                 results[node.operator].add(layer_result(node.operator, node.arguments))
@@ -44,13 +46,21 @@ class Rewriter(ast.NodeTransformer):
         self.called = {name: found.pop() for name, found in results.items()}
         self.layers = dict(self.called)
         self.functions: dict[str, None] = {}
+        self._owner: ast.ClassDef | None = None  # of the statements that are visited
+        self._inherited = {
+            function_of(layer) for each in file.definitions.values() if (layer := self._layer_without_forward(each))
+        }
 
     # Definitions
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        node.name = NEW if node.name == ENTRY else node.name
+        if node.name == ENTRY:
+            node.name = NEW
         bases = [base for base in node.bases if self._file.path(base) != "abc.ABC"]
+        if self._layer_without_forward(node):
+            bases = [self.visit(base) for base in bases]
         node.bases = [ast.Name(NEW) if isinstance(b, ast.Name) and b.id == ENTRY else b for b in bases]
+        self._owner = node
         methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
         kept = {"__init__", "forward"} & methods.keys()
         pending = list(kept)
@@ -63,7 +73,21 @@ class Rewriter(ast.NodeTransformer):
             for each in node.body
             if not _is_text(each) and (not isinstance(each, ast.FunctionDef) or each.name in kept)
         ] or [ast.Pass()]
+        if node.name == NEW and "__init__" in kept:
+            methods["__init__"].body[:0] = self._replacements(methods["__init__"])
         return node
+
+    def _replacements(self, constructor: ast.FunctionDef) -> Iterator[ast.stmt]:
+        """Statements that replace the layers that the constructor is given."""
+        given = self._file.definitions.get("get_init_inputs")
+        returned = given.body[-1] if isinstance(given, ast.FunctionDef) else None
+        values = returned.value if isinstance(returned, ast.Return) else None
+        for argument, value in zip(constructor.args.args[1:], getattr(values, "elts", ()), strict=False):
+            layer = self._layer_name(value.func) if isinstance(value, ast.Call) else ""
+            if layer in ("GELU", "ReLU") and self._is_known(layer):
+                name = argument.arg
+                text = f"{name} = {class_name(layer)}() if isinstance({name}, nn.{layer}) else {name}"
+                yield from parse_python.parse(text).body
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.returns = None
@@ -87,8 +111,12 @@ class Rewriter(ast.NodeTransformer):
         node.value = self.visit(node.value)
         if not places:
             return node
+        if isinstance(node.target, ast.Subscript):
+            read = self.visit(deepcopy(node.target))
+            changed = ast.copy_location(ast.AugAssign(read, node.op, node.value), node)
+            return self._set(node.target, self._written(places, changed))
         if not isinstance(node.target, ast.Name):
-            raise NotWritten("elements that are changed")
+            raise NotWritten("an attribute that is changed")
         return ast.Assign([node.target], self._written(places, node))
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
@@ -104,6 +132,9 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        match node:
+            case ast.Assign(targets=[ast.Subscript() as target]) if _span(target) in self._sets:
+                return self._set(target, self.visit(node.value))
         self.generic_visit(node)
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=[one, ast.Name(id="_")])], value=ast.Tuple(elts=[value, _])) | (
@@ -112,12 +143,26 @@ class Rewriter(ast.NodeTransformer):
                 return ast.Assign([one], value)
         return node
 
+    def _set(self, target: ast.Subscript, value: ast.expr) -> ast.stmt:
+        """A call that sets elements."""
+        calls = self._sets[_span(target)]
+        target.ctx = ast.Load()
+        target.value, target.slice = self.visit(target.value), self.visit(target.slice)
+        texts = [write_set(self._graph, call, target, value, self.functions) for call in calls]
+        found = {ast.unparse(each): each for each in texts}
+        if len(found) != 1:
+            raise NotWritten("elements that are set in several ways")
+        return ast.Expr(next(iter(found.values())))
+
     # Expressions
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        return self._of_super(node) or self._expression(node)
+
+    def visit_BinOp(self, node: ast.expr) -> ast.expr:
         return self._expression(node)
 
-    visit_BinOp = visit_UnaryOp = visit_Compare = visit_Call  # type: ignore[assignment]
+    visit_UnaryOp = visit_Compare = visit_BinOp
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         found = self._expression(node)
@@ -133,12 +178,32 @@ class Rewriter(ast.NodeTransformer):
         match found:
             case ast.Attribute(value=ast.Tuple(elts=[one, other]), attr="values" | "indices" as name):
                 return one if name == "values" else other
+            case ast.Attribute(value=ast.Call(func=ast.Name(id=function)), attr="values" | "indices" as name) if (
+                function == f"{OWN}sorted_axis"
+            ):
+                return ast.Subscript(found.value, ast.Constant(int(name == "indices")), ast.Load())
         return found
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id == ENTRY:
             return ast.copy_location(ast.Name(NEW, node.ctx), node)
         return self._layer(node) or node
+
+    def _layer_without_forward(self, node: ast.stmt) -> str:
+        """The layer whose `forward` a class has; "" if it has its own."""
+        if not isinstance(node, ast.ClassDef) or "forward" in {getattr(each, "name", "") for each in node.body}:
+            return ""
+        names = [self._layer_name(base) for base in node.bases]
+        return next((name for name in names if name and function_of(name)), "")
+
+    def _of_super(self, node: ast.Call) -> ast.expr | None:
+        """The result of `super().forward(x)` in a class that derives from a layer."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="forward"), args=[x]):
+                names = [self._layer_name(base) for base in self._owner.bases] if self._owner else []
+                if layer := next(filter(None, names), ""):
+                    return result_of(layer, self.visit(x), self.functions)
+        return None
 
     def _places_of(self, node: ast.AST) -> list[int]:
         return self._places.get(_span(node), []) if isinstance(node, ast.expr | ast.AugAssign) else []
@@ -157,9 +222,14 @@ class Rewriter(ast.NodeTransformer):
 
     def _one(self, place: int, node: ast.AST) -> ast.expr:
         call = self._graph[place]
-        if isinstance(node, ast.expr) and (call.operator in _PLAIN or call.kind == "layer" or is_view(call)):
+        # A kernel writes each element of a copy in which others are set later.
+        copies = bool(self._sets) and call.operator == "clone"
+        is_plain = call.operator in _PLAIN or call.kind == "layer" or is_view(call)
+        if isinstance(node, ast.expr) and is_plain and not copies:
             return node
-        if call.kind == "unknown":
+        if call.operator in self._inherited and isinstance(node, ast.Call) and not _calls(node, call.operator):
+            return node
+        if call.kind == "unknown" and not copies:
             return self._identity(call, node)
         return ast.copy_location(write_call(self._graph, place, node, self.functions), node)
 
@@ -180,17 +250,21 @@ class Rewriter(ast.NodeTransformer):
 
     def _layer(self, node: ast.expr) -> ast.Name | None:
         """The class that stands for a layer of PyTorch."""
-        path = self._file.path(node)
-        name = path.rpartition(".")[2]
-        if path not in (f"torch.nn.{name}", f"torch.nn.modules.{name}") or not self._is_known(name):
+        name = self._layer_name(node)
+        if not name or not self._is_known(name):
             return None
         return ast.copy_location(ast.Name(class_name(name), ast.Load()), node)
+
+    def _layer_name(self, node: ast.expr) -> str:
+        path = self._file.path(node)
+        name = path.rpartition(".")[2]
+        return name if path in (f"torch.nn.{name}", f"torch.nn.modules.{name}") else ""
 
     def _is_known(self, layer: str) -> bool:
         """True for a layer of the library, also if no call of it was recorded."""
         if layer not in self.layers:
             with suppress(NotWritten):
-                self.layers[layer] = layer_result(layer, _USUAL)
+                self.layers[layer] = layer_result(layer, USUAL)
         return layer in self.layers
 
 
@@ -198,6 +272,10 @@ def _span(node: ast.expr | ast.AugAssign) -> tuple[int, ...]:
     if not hasattr(node, "lineno"):  # written by us
         return ()
     return (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _calls(node: ast.Call, function: str) -> bool:
+    return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) == function
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kernelquarry.pipeline.schema import parse_python
 from kernelquarry.transforms.slice.traced_graph import Node
 
-from .calls import RENAMED, TABLE, Given, NotWritten, parameters_of
+from .calls import RENAMED, TABLE, Given, NotWritten, is_view, parameters_of
 
 OWN = "_own_"  # prefix of functions of the library, until the file's names have given way to theirs
+SETS = "__setitem__"
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Tuple)
 _OF_OPERATORS = ("infix", "prefix", "index", "attribute")
 
@@ -47,6 +49,30 @@ def write_call(graph: Sequence[Node], place: int, expression: ast.AST, functions
         NotWritten: the library lacks the call.
     """
     return Writer(graph, functions).write(graph[place], expression)
+
+
+def write_set(
+    graph: Sequence[Node], node: Node, target: ast.Subscript, value: ast.expr, functions: dict[str, None]
+) -> ast.expr:
+    """The call of a function that sets the elements of a tensor.
+
+    Raises:
+        NotWritten: its indices are tensors.
+    """
+    arguments: Sequence[Any] = node.args
+    changed, index, given = arguments
+    if not isinstance(changed, dict) or graph[changed["node"]].kind in ("parameter", "buffer"):
+        raise NotWritten("state that is set")
+    is_tensor = isinstance(given, dict) and "node" in given
+    writer = Writer(graph, functions)
+    if is_view(replace(node, name="getitem")):
+        return parsed(writer.call("assign" if is_tensor else "fill", f"{text_of(target)}, {text_of(value)}"))
+    mask = graph[index["node"]] if isinstance(index, dict) and "node" in index else None
+    if mask is None or mask.dtype != "bool" or is_tensor:
+        raise NotWritten("elements that are set by an index of tensors")
+    rank = len(node.shapes[0]) - len(mask.shapes[0])
+    wide = f"{text_of(target.slice)}" + "".join(".unsqueeze(-1)" for _ in range(rank))
+    return parsed(writer.call("fill_where", f"{text_of(target.value)}, {wide}, {text_of(value)}"))
 
 
 class Writer:
@@ -170,6 +196,8 @@ def operands(expression: ast.AST, node: Node) -> dict[str, ast.expr]:
             return {"x": left, "other": right}
         case ast.AugAssign(target=ast.Name(id=name), value=value):
             return {"x": ast.Name(name, ast.Load()), "other": value}
+        case ast.AugAssign(target=ast.Subscript() as target, value=value):
+            return {"x": target, "other": value}
         case ast.UnaryOp(operand=operand):
             return {"x": operand}
         case ast.Subscript(value=value, slice=index):
@@ -216,7 +244,7 @@ def _likeness(source: ast.expr, node: Node) -> int:
 
 def _count(node: Node) -> int:
     """The least number of arguments of a function that makes this node; a method has one less."""
-    return 10**6 if node.kind == "method" else len(node.args) if node.kind in _OF_OPERATORS else 0
+    return 10**6 if node.kind == "method" else len(node.args) if node.kind in (*_OF_OPERATORS, "unknown") else 0
 
 
 def _by_name(given: Sequence[ast.expr], keywords: Sequence[ast.keyword], names: Sequence[str]) -> dict[str, ast.expr]:

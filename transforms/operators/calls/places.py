@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelquarry.transforms.slice.traced_graph import Node
 
+from .elements import cast
 from .table import NotWritten, on, repeated
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ def _cat(w: Writer, node: Node) -> str:
     given = w.given(node)
     trees, whole = given["x"].get("list") or [], given["x"].get("text")
     dim = w.constant(given.get("dim"), 0)
-    dtypes = {w.node(tree).dtype for tree in trees}
-    if len(dtypes) != 1 or not trees or any(0 in shape for tree in trees for shape in w.node(tree).shapes):
-        raise NotWritten("cat of several dtypes")
-    texts = [w.tensor(tree, "") for tree in trees]
+    if len({w.rank(tree) for tree in trees}) != 1:
+        raise NotWritten("cat of several ranks")
+    whole = whole if len({w.node(tree).dtype for tree in trees}) == 1 else None
+    texts = [cast(w, tree, node.dtype) for tree in trees]
     if node.operator == "stack":
         whole = whole and f"[each.unsqueeze({dim}) for each in {whole}]"
         texts = [f"{text}.unsqueeze({dim})" for text in texts]
@@ -63,17 +64,67 @@ def _index_select(w: Writer, node: Node) -> str:
 @on("gather")
 def _gather(w: Writer, node: Node) -> str:
     given = w.given(node)
-    dim = w.constant(given["dim"])
-    x, index = w.node(given["x"]), w.node(given["index"])
-    others = [
-        (one, other)
-        for shape, second in zip(x.shapes, index.shapes, strict=False)
-        for axis, (one, other) in enumerate(zip(shape, second, strict=True))
-        if axis != dim % len(shape)
-    ]
-    if any(one != other for one, other in others):
+    dim, shapes = w.constant(given["dim"]), (w.node(given["x"]).shapes, w.node(given["index"]).shapes)
+    if any(_apart(one, dim) != _apart(other, dim) for one, other in zip(*shapes, strict=False)):
         raise NotWritten("gather of a part")
     return w.call("gather_axis", f"{w.tensor(given['x'], '')}, {dim}, {w.tensor(given['index'], 'int64')}")
+
+
+@on("scatter")
+def _scatter(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    source = given.get("source", given.get("value"))
+    x, index = w.tensor(given["x"], ""), w.tensor(given["index"], "int64")
+    dim, shapes = w.constant(given["dim"]), (w.node(given["x"]).shapes, w.node(given["index"]).shapes)
+    if any(_apart(one, dim) != _apart(other, dim) for one, other in zip(*shapes, strict=False)):
+        raise NotWritten("scatter to a part")
+    if w.is_tensor(source):
+        if w.node(source).shapes != w.node(given["index"]).shapes or w.node(source).dtype != node.dtype:
+            raise NotWritten("scatter of a part")
+        values = w.tensor(source, "")
+    else:
+        values = w.number(w.constant(source))
+    return w.call("scatter_axis", f"{x}, {dim}, {index}, {values}")
+
+
+def _apart(shape: tuple[int, ...], dim: int) -> list[int]:
+    """The sizes of the other axes."""
+    return [size for axis, size in enumerate(shape) if axis != dim % len(shape)]
+
+
+@on("one_hot")
+def _one_hot(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    if "num_classes" not in given:
+        raise NotWritten("as many classes as there are values")
+    return w.call("one_hot", f"{w.tensor(given['x'], 'int64')}, {w.constant(given['num_classes'])}")
+
+
+@on("topk")
+def _topk(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    w.constant(given.get("sorted"))
+    dim, largest = w.constant(given.get("dim"), -1), w.constant(given.get("largest"), True)
+    return w.call("sorted_axis", f"{w.tensor(given['x'])}, {dim}, {largest}, {w.constant(given['k'])}")
+
+
+@on("sort", "argsort")
+def _sort(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    w.constant(given.get("stable"))
+    descending = ", True" if w.constant(given.get("descending"), False) else ""
+    text = w.call("sorted_axis", f"{w.tensor(given['x'], '')}, {w.constant(given.get('dim'), -1)}{descending}")
+    return text if node.operator == "sort" else f"{text}[1]"
+
+
+@on("meshgrid")
+def _meshgrid(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    trees, whole = given["x"].get("list") or [], given["x"].get("text")
+    if not trees or any(w.rank(tree) != 1 for tree in trees):
+        raise NotWritten("a mesh of numbers")
+    texts = ", ".join(w.tensor(tree, "") for tree in trees)
+    return w.call("mesh", f"{whole or f'[{texts}]'}, {w.constant(given.get('indexing'), 'ij')!r}")
 
 
 @on("embedding")
@@ -86,7 +137,7 @@ def _embedding(w: Writer, node: Node) -> str:
 def _triangle(w: Writer, node: Node) -> str:
     given = w.given(node)
     diagonal = w.constant(given.get("diagonal"), 0)
-    return w.call("triangle", f"{w.tensor(given['x'])}, {diagonal}, {node.operator == 'tril'}")
+    return w.call("triangle", f"{w.tensor(given['x'], '')}, {diagonal}, {node.operator == 'tril'}")
 
 
 @on("repeat", "tile")
@@ -141,6 +192,26 @@ def _arange(w: Writer, node: Node) -> str:
     n = str(end) if start == 0 else f"{end} - {start}"
     n = n if step == 1 else f"({n} + {step - 1}) // {step}"
     return w.call("counted", f"{n}, {start}, {step}, torch.{dtype}, {device_of(w)}")
+
+
+@on("eye")
+def _eye(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    rows = w.constant(given["n"])
+    if node.dtype != "float32":
+        raise NotWritten(f"eye of {node.dtype}")
+    return w.call("diagonal_of_ones", f"{rows}, {w.constant(given.get('m'), rows)}, {device_of(w)}")
+
+
+@on("unfold")
+def _unfold(w: Writer, node: Node) -> str:
+    given = w.given(node)
+    if node.kind != "method":  # `F.unfold` is of images
+        raise NotWritten("patches of images")
+    dim = w.constant(given["dim"]) % w.rank(given["x"])
+    return w.call(
+        "windows", f"{w.tensor(given['x'], '')}, {dim}, {w.constant(given['size'])}, {w.constant(given['step'])}"
+    )
 
 
 @on("tensor", "as_tensor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_letters
 from typing import TYPE_CHECKING, Any
 
 from kernelquarry.transforms.slice.traced_graph import Node
@@ -103,13 +104,13 @@ def _attention(w: Writer, node: Node) -> str:
     value = f"{q}.shape[-1] ** -0.5" if scale is None else w.number(scale)
     scores = w.call("mul_scalar", f"{scores}, {value}")
     if w.constant(given.get("is_causal"), False):
-        raise NotWritten("causal attention")
+        scores = w.call("causal", scores)
     if "attn_mask" in given:
         mask = given["attn_mask"]
         if w.node(mask).dtype == "float32":
             scores = w.call("add", f"{scores}, {w.tensor(mask)}")
         else:
-            raise NotWritten("attention with a mask of booleans")
+            scores = w.call("masked", f"{scores}, {w.tensor(mask, 'bool')}")
     return w.call("matmul", f"{w.call('softmax', f'{scores}, -1')}, {v}")
 
 
@@ -118,10 +119,16 @@ def _einsum(w: Writer, node: Node) -> str:
     given = w.given(node)
     equation = w.constant(given["equation"]).replace(" ", "")
     trees = given["x"].get("tuple") or given["x"].get("list")
-    if "..." in equation or "->" not in equation:
-        raise NotWritten("an einsum with an ellipsis")
-    sources, target = equation.split("->")
+    sources, arrow, target = equation.partition("->")
+    if not arrow:
+        target = "".join(sorted(i for i in set(sources) - {","} if sources.count(i) == 1))
     inputs = sources.split(",")
+    if "..." in sources:
+        rests = {w.rank(tree) - len(one) + 3 for tree, one in zip(trees, inputs, strict=True) if "..." in one}
+        if len(rests) != 1 or not arrow:
+            raise NotWritten("an einsum of other ranks")
+        rest = "".join(sorted(set(ascii_letters) - set(equation)))[: rests.pop()]
+        inputs, target = [one.replace("...", rest) for one in inputs], target.replace("...", rest)
     if len(set(target)) != len(target) or any(len(set(one)) != len(one) for one in inputs):
         raise NotWritten("an einsum with a diagonal")
     texts = [w.tensor(tree) for tree in trees]

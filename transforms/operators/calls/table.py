@@ -44,6 +44,7 @@ RENAMED = {
     "input": "x", "self": "x", "tensors": "x", "tensor": "x", "query": "x", "operands": "x", "x1": "x", "x2": "other",
     "mat2": "other", "vec2": "other", "exponent": "other", "axis": "dim", "keepdims": "keepdim", "size": "sizes",
     "dims": "sizes", "fill_value": "value", "data": "value", "upscale_factor": "factor", "downscale_factor": "factor",
+    "src": "source", "dimension": "dim",
 }  # fmt: skip
 # Parameters of functions and methods, by position; `*` takes the rest. Others have two tensors at most.
 _PARAMETERS = {
@@ -90,6 +91,14 @@ _PARAMETERS = {
         "embedding": "x weight",
         "index_select": "x dim index",
         "gather": "x dim index",
+        "scatter": "x dim index source",
+        "one_hot": "x num_classes",
+        "topk": "x k dim largest sorted",
+        "sort": "x dim descending",
+        "argsort": "x dim descending",
+        "meshgrid": "*x",
+        "eye": "n m",
+        "unfold": "x dim size step",
         "einsum": "equation *x",
         "scaled_dot_product_attention": "x key value attn_mask dropout_p is_causal scale enable_gqa",
         "arange": "start end step",

@@ -32,6 +32,11 @@ def is_view(node: Node) -> bool:
     return node.operator in VIEWS
 
 
+@on("clone")
+def _clone(w: Writer, node: Node) -> str:
+    return w.call("copied", w.tensor(w.given(node)["x"], ""))
+
+
 @on("to", "type", "float", "long", "bool", "type_as", "int", "double", "half")
 def _cast(w: Writer, node: Node) -> str:
     given = w.given(node)

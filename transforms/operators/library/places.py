@@ -19,6 +19,35 @@ def copied_kernel(x_ptr, out_ptr, numel, BLOCK: tl.constexpr):
     tl.store(out_ptr + offset, x, mask=offset < numel)
 
 
+def assign(view, value):
+    value = value.expand(view.shape).contiguous()
+    sizes = [1] * (6 - view.ndim) + list(view.shape)
+    strides = [0] * (6 - view.ndim) + list(view.stride())
+    assign_kernel[(triton.cdiv(view.numel(), 1024),)](view, value, view.numel(), *sizes[1:], *strides, BLOCK=1024)
+
+
+@triton.jit
+def assign_kernel(
+    view_ptr, value_ptr, numel, n1, n2, n3, n4, n5, stride0, stride1, stride2, stride3, stride4, stride5,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(value_ptr + offset, mask=offset < numel)
+    rest = offset // n5
+    place = offset % n5 * stride5 + rest % n4 * stride4 + rest // n4 % n3 * stride3
+    rest = rest // (n4 * n3)
+    place += rest % n2 * stride2 + rest // n2 % n1 * stride1 + rest // (n2 * n1) * stride0
+    tl.store(view_ptr + place, value, mask=offset < numel)
+
+
+def fill(view, value):
+    assign(view, torch.full_like(view, value))
+
+
+def fill_where(x, mask, value):
+    assign(x, where(mask, torch.full_like(x, value), x))
+
+
 def concatenate(tensors, dim):
     shape = list(tensors[0].shape)
     shape[dim] = sum(x.shape[dim] for x in tensors)
@@ -27,9 +56,10 @@ def concatenate(tensors, dim):
     start = 0
     for x in tensors:
         n = x.shape[dim]
-        concatenate_kernel[(triton.cdiv(x.numel(), 1024),)](
-            x.contiguous(), out, x.numel(), n * inner, shape[dim] * inner, start * inner, BLOCK=1024
-        )
+        if n > 0:
+            concatenate_kernel[(triton.cdiv(x.numel(), 1024),)](
+                x.contiguous(), out, x.numel(), n * inner, shape[dim] * inner, start * inner, BLOCK=1024
+            )
         start += n
     return out
 
@@ -134,6 +164,96 @@ def gather_axis_kernel(x_ptr, index_ptr, out_ptr, numel, n, out_n, inner, BLOCK:
     tl.store(out_ptr + offset, x, mask=offset < numel)
 
 
+def scatter_axis(x, dim, index, source):
+    out, index = copied(x), index.contiguous()
+    source = source.contiguous() if torch.is_tensor(source) else torch.full_like(index, source, dtype=x.dtype)
+    inner = out.stride(dim)
+    scatter_axis_kernel[(triton.cdiv(index.numel(), 1024),)](
+        index, source, out, index.numel(), out.shape[dim], index.shape[dim], inner, BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def scatter_axis_kernel(index_ptr, source_ptr, out_ptr, numel, n, index_n, inner, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.load(index_ptr + offset, mask=offset < numel, other=0)
+    source = tl.load(source_ptr + offset, mask=offset < numel)
+    outer = offset // (index_n * inner)
+    tl.store(out_ptr + (outer * n + place) * inner + offset % inner, source, mask=offset < numel)
+
+
+def one_hot(index, n):
+    index = index.contiguous()
+    out = torch.empty(index.shape + (n,), device=index.device, dtype=torch.int64)
+    one_hot_kernel[(triton.cdiv(out.numel(), 1024),)](index, out, out.numel(), n, BLOCK=1024)
+    return out
+
+
+@triton.jit
+def one_hot_kernel(index_ptr, out_ptr, numel, n, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    index = tl.load(index_ptr + offset // n, mask=offset < numel)
+    tl.store(out_ptr + offset, (index == offset % n).to(tl.int64), mask=offset < numel)
+
+
+def sorted_axis(x, dim, descending=False, k=None):
+    x = x.contiguous()
+    shape = list(x.shape)
+    n, inner = shape[dim], x.stride(dim)
+    shape[dim] = n if k is None else k
+    out = torch.empty(shape, device=x.device, dtype=x.dtype)
+    place = torch.empty(shape, device=x.device, dtype=torch.int64)
+    sorted_axis_kernel[(x.numel() // n, triton.cdiv(n, 64))](x, out, place, n, shape[dim], inner, descending, BLOCK=64)
+    return out, place
+
+
+@triton.jit
+def sorted_axis_kernel(x_ptr, out_ptr, place_ptr, n, out_n, inner, descending: tl.constexpr, BLOCK: tl.constexpr):
+    outer, rest = tl.program_id(0) // inner, tl.program_id(0) % inner
+    col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    row = x_ptr + outer * n * inner + rest
+    x = tl.load(row + col * inner, mask=col < n)
+    rank = tl.zeros((BLOCK,), tl.int32)
+    for other in range(0, n):
+        y = tl.load(row + other * inner)
+        high, low = y if descending else x, x if descending else y
+        is_before = (high > low) | ((high != high) & (low == low))
+        is_same = (y == x) | ((y != y) & (x != x))
+        rank += (is_before | (is_same & (other < col))).to(tl.int32)
+    place = (outer * out_n + rank) * inner + rest
+    kept = (col < n) & (rank < out_n)
+    tl.store(out_ptr + place, x, mask=kept)
+    tl.store(place_ptr + place, col.to(tl.int64), mask=kept)
+
+
+def mesh(axes, indexing):
+    places = list(range(len(axes)))
+    if indexing == "xy":
+        places[:2] = [1, 0]
+    sizes = [axes[place].shape[0] for place in places]
+    shapes = [[-1 if place == other else 1 for other in range(len(axes))] for place in places]
+    return [axes[i].view(shapes[i]).expand(sizes) for i in range(len(axes))]
+
+
+def windows(x, dim, size, step):
+    shape, stride = list(x.shape), list(x.stride())
+    shape[dim] = (shape[dim] - size) // step + 1
+    return x.as_strided(shape + [size], stride[:dim] + [stride[dim] * step] + stride[dim + 1 :] + [stride[dim]])
+
+
+def diagonal_of_ones(rows, cols, device):
+    out = torch.empty((rows, cols), device=device)
+    diagonal_of_ones_kernel[(triton.cdiv(rows * cols, 1024),)](out, rows * cols, cols, BLOCK=1024)
+    return out
+
+
+@triton.jit
+def diagonal_of_ones_kernel(out_ptr, numel, cols, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + offset, (offset // cols == offset % cols).to(tl.float32), mask=offset < numel)
+
+
 def counted(n, start, step, dtype, device):
     out = torch.empty(n, dtype=dtype, device=device)
     counted_kernel[(triton.cdiv(n, 1024),)](out, n, start, step, BLOCK=1024)
@@ -162,6 +282,27 @@ def triangle_kernel(x_ptr, out_ptr, numel, rows, cols, diagonal, lower: tl.const
     above = offset % cols - offset // cols % rows - diagonal
     kept = tl.where(lower, above <= 0, above >= 0)
     tl.store(out_ptr + offset, tl.where(kept, x, tl.zeros_like(x)), mask=offset < numel)
+
+
+def causal(scores):
+    scores = scores.contiguous()
+    out = torch.empty_like(scores)
+    causal_kernel[(triton.cdiv(scores.numel(), 1024),)](
+        scores, out, scores.numel(), scores.shape[-2], scores.shape[-1], BLOCK=1024
+    )
+    return out
+
+
+@triton.jit
+def causal_kernel(x_ptr, out_ptr, numel, rows, cols, BLOCK: tl.constexpr):
+    offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offset, mask=offset < numel)
+    is_kept = offset % cols <= offset // cols % rows
+    tl.store(out_ptr + offset, tl.where(is_kept, x, float("-inf")), mask=offset < numel)
+
+
+def masked(scores, mask):
+    return where(mask, scores, torch.full_like(scores, float("-inf")))
 
 
 def grid_sample(x, grid, align, border):

@@ -67,7 +67,7 @@ class Recorder(TorchFunctionMode):
         if not self._quiet and _has_tensor(result):
             self._call(func, args, kwargs, result)
         elif not self._quiet and getattr(func, "__name__", "") == "__setitem__":
-            self._append({"kind": "unknown", "name": "__setitem__", "args": [], "kwargs": {}}, args[0])
+            self._add("unknown", "__setitem__", args, {}, args[0])
         return result
 
     @contextmanager

@@ -193,6 +193,49 @@ MODULES = {
         ),
         (Call({"x": (5, 4), "index": whole((5, 4), 4)}), Call({"x": (3, 4), "index": whole((3, 4), 4)})),
     ),
+    "elements that are set": (
+        source(
+            """
+            y = x.clone()
+            y[:, 0] = 0
+            y[:, 1:3] += x[:, :2] * 2
+            y[x > 0.5] = 0.5
+            z = torch.zeros(x.shape[0], 2, x.shape[2], device=x.device)
+            z[:, 0] = x.mean(1)
+            return y, z
+            """
+        ),
+        (Call({"x": (2, 4, 6)}), Call({"x": (3, 4, 7)})),
+    ),
+    "order": (
+        source(
+            "(x.topk(2, dim=1)[0], torch.topk(x, 3, largest=False).values, torch.sort(x, dim=-1, descending=True)[0],"
+            " x.sort(1).indices, x.argsort(2))"
+        ),
+        _ROWS,
+    ),
+    "classes": (
+        source("F.one_hot(index, 6), x.scatter(1, index, x * 2), x.scatter(1, index, 1.0)", signature="x, index"),
+        (Call({"x": (5, 1), "index": whole((5, 1), 1)}), Call({"x": (3, 1), "index": whole((3, 1), 1)})),
+    ),
+    "meshes": (
+        source(
+            "rows = torch.arange(x.shape[0], device=x.device)\ncolumns = torch.arange(x.shape[1], device=x.device)\n"
+            "i, j = torch.meshgrid(rows, columns, indexing='ij')\nk, l = torch.meshgrid(columns, rows, indexing='xy')\n"
+            "return x + i - 2 * j, x * k + l, x[0, 0] + torch.eye(2, 3, device=x.device), x.unfold(1, 3, 2) * 2,"
+            " torch.cat([x, (x > 0).long(), x[:, :0]], 1)"
+        ),
+        _VECTORS,
+    ),
+    "masks of attention": (
+        source(
+            "kept = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()\n"
+            "return (F.scaled_dot_product_attention(x, x, x, is_causal=True),"
+            " F.scaled_dot_product_attention(x, x, x, attn_mask=kept), torch.einsum('...i,...j->...ij', x, x),"
+            " torch.einsum('bij,bkj', x, x))"
+        ),
+        (Call({"x": (2, 5, 8)}), Call({"x": (3, 7, 4)})),
+    ),
     "a grid": (
         source("F.grid_sample(x, grid, align_corners=False)", signature="x, grid"),
         (
