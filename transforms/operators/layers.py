@@ -187,11 +187,11 @@ def layer_result(name: str, arguments: Arguments) -> str:
 
 
 def function_of(layer: str) -> str:
-    """The function that computes a layer's result; "" if the library lacks the layer."""
-    try:
-        return layer_result(layer, USUAL).partition("(")[0]
-    except NotWritten:
+    """The function of a layer whose result is the same for all usual arguments; "" for other layers."""
+    found = LAYERS.get(layer)
+    if layer in _PARAMETERS or not (isinstance(found, str) or layer.startswith("Conv")):
         return ""
+    return layer_result(layer, USUAL).partition("(")[0]
 
 
 def result_of(layer: str, x: ast.expr, functions: dict[str, None]) -> ast.expr:

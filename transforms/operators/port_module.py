@@ -33,7 +33,8 @@ def port_module(code: str, graph: Sequence[Node]) -> str:
     file = ModuleFile(code)
     rewriter = Rewriter(file, graph)
     nodes = _rewritten(file, rewriter)
-    if not rewriter.functions and not rewriter.called:
+    has_kernel = "_kernel[" in library_text([*rewriter.functions])
+    if not (has_kernel or rewriter.called or rewriter.is_inherited):
         raise NotWritten("no kernel")
     named = {name for node in nodes for name in names(node)}
     if outside := [name for name in rewriter.called if class_name(name) not in named]:

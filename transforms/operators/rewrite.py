@@ -43,13 +43,13 @@ class Rewriter(ast.NodeTransformer):
                 results[node.operator].add(layer_result(node.operator, node.arguments))
         if differing := [name for name, found in results.items() if len(found) > 1]:
             raise NotWritten(f"layers {differing[0]} that differ")
+        self._gives_two = any(node.kind == "item" for node in graph)
         self.called = {name: found.pop() for name, found in results.items()}
         self.layers = dict(self.called)
         self.functions: dict[str, None] = {}
         self._owner: ast.ClassDef | None = None  # of the statements that are visited
-        self._inherited = {
-            function_of(layer) for each in file.definitions.values() if (layer := self._layer_without_forward(each))
-        }
+        self._inherited = list(filter(None, map(self._inherited_layer, file.definitions.values())))
+        self.is_inherited = False  # whether a layer of such a class was called
 
     # Definitions
 
@@ -57,7 +57,7 @@ class Rewriter(ast.NodeTransformer):
         if node.name == ENTRY:
             node.name = NEW
         bases = [base for base in node.bases if self._file.path(base) != "abc.ABC"]
-        if self._layer_without_forward(node):
+        if self._inherited_layer(node):
             bases = [self.visit(base) for base in bases]
         node.bases = [ast.Name(NEW) if isinstance(b, ast.Name) and b.id == ENTRY else b for b in bases]
         self._owner = node
@@ -78,7 +78,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _replacements(self, constructor: ast.FunctionDef) -> Iterator[ast.stmt]:
-        """Statements that replace the layers that the constructor is given."""
+        """Statements that replace layers of PyTorch among the constructor's arguments."""
         given = self._file.definitions.get("get_init_inputs")
         returned = given.body[-1] if isinstance(given, ast.FunctionDef) else None
         values = returned.value if isinstance(returned, ast.Return) else None
@@ -113,8 +113,9 @@ class Rewriter(ast.NodeTransformer):
             return node
         if isinstance(node.target, ast.Subscript):
             read = self.visit(deepcopy(node.target))
-            changed = ast.copy_location(ast.AugAssign(read, node.op, node.value), node)
-            return self._set(node.target, self._written(places, changed))
+            changed = self._written(places, ast.copy_location(ast.AugAssign(read, node.op, node.value), node))
+            is_set = _span(node.target) in self._sets
+            return self._set(node.target, changed) if is_set else ast.Assign([node.target], changed)
         if not isinstance(node.target, ast.Name):
             raise NotWritten("an attribute that is changed")
         return ast.Assign([node.target], self._written(places, node))
@@ -135,6 +136,9 @@ class Rewriter(ast.NodeTransformer):
         match node:
             case ast.Assign(targets=[ast.Subscript() as target]) if _span(target) in self._sets:
                 return self._set(target, self.visit(node.value))
+        parts = [each for target in node.targets for each in ast.walk(target) if isinstance(each, ast.expr)]
+        if any(_span(each) in self._sets for each in parts):
+            raise NotWritten("elements that are set together")
         self.generic_visit(node)
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=[one, ast.Name(id="_")])], value=ast.Tuple(elts=[value, _])) | (
@@ -178,10 +182,10 @@ class Rewriter(ast.NodeTransformer):
         match found:
             case ast.Attribute(value=ast.Tuple(elts=[one, other]), attr="values" | "indices" as name):
                 return one if name == "values" else other
-            case ast.Attribute(value=ast.Call(func=ast.Name(id=function)), attr="values" | "indices" as name) if (
-                function == f"{OWN}sorted_axis"
-            ):
-                return ast.Subscript(found.value, ast.Constant(int(name == "indices")), ast.Load())
+            case ast.Attribute(value=ast.Call() as call, attr="values" | "indices" as name) if _is_own(call):
+                return ast.Subscript(call, ast.Constant(int(name == "indices")), ast.Load())
+            case ast.Attribute(value=ast.Name(), attr="values" | "indices") if self._gives_two:
+                raise NotWritten("results with names")
         return found
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -189,19 +193,25 @@ class Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Name(NEW, node.ctx), node)
         return self._layer(node) or node
 
-    def _layer_without_forward(self, node: ast.stmt) -> str:
+    def _inherited_layer(self, node: ast.stmt) -> str:
         """The layer whose `forward` a class has; "" if it has its own."""
         if not isinstance(node, ast.ClassDef) or "forward" in {getattr(each, "name", "") for each in node.body}:
             return ""
         names = [self._layer_name(base) for base in node.bases]
-        return next((name for name in names if name and function_of(name)), "")
+        layer = next((name for name in names if function_of(name)), "")
+        return (
+            layer if layer and self.layers.get(layer, layer_result(layer, USUAL)) == layer_result(layer, USUAL) else ""
+        )
 
     def _of_super(self, node: ast.Call) -> ast.expr | None:
-        """The result of `super().forward(x)` in a class that derives from a layer."""
+        """The result of `super().forward(x)` in a class that derives from a layer; None for other calls."""
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="forward"), args=[x]):
-                names = [self._layer_name(base) for base in self._owner.bases] if self._owner else []
-                if layer := next(filter(None, names), ""):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="forward"), args=[x], keywords=[]
+            ) if self._owner:
+                layer = next(filter(None, map(self._layer_name, self._owner.bases)), "")
+                calls = [self._graph[place] for place in self._places_of(node)]
+                if calls and function_of(layer) and all(_computes(call, layer) for call in calls):
                     return result_of(layer, self.visit(x), self.functions)
         return None
 
@@ -215,19 +225,28 @@ class Rewriter(ast.NodeTransformer):
 
     def _written(self, places: Sequence[int], node: ast.AST) -> ast.expr:
         """The expression, whatever call made it. Raises: NotWritten: its calls have no text in common."""
+        calls = [self._graph[place] for place in places]
+        if len({call.dtype for call in calls}) == 1:  # `x + n` computes, though n was 0 in one of the calls
+            computing = [p for p, call in zip(places, calls, strict=True) if not _is_neutral(call)]
+            places = computing or places
         found = {ast.unparse(each): each for each in (self._one(place, node) for place in places)}
         if len(found) != 1:
             raise NotWritten("calls that differ at one place")
-        return next(iter(found.values()))
+        written = next(iter(found.values()))
+        if self._sets and written is not node and not isinstance(written, ast.Tuple) and not _is_own(written):
+            self.functions.setdefault("copied")  # a call that gives a new tensor, whose elements may be set
+            return ast.Call(ast.Name(f"{OWN}copied", ast.Load()), [written], [])
+        return written
 
     def _one(self, place: int, node: ast.AST) -> ast.expr:
         call = self._graph[place]
-        # A kernel writes each element of a copy in which others are set later.
-        copies = bool(self._sets) and call.operator == "clone"
+        copies = bool(self._sets) and call.operator == "clone"  # whose elements may be set
         is_plain = call.operator in _PLAIN or call.kind == "layer" or is_view(call)
         if isinstance(node, ast.expr) and is_plain and not copies:
             return node
-        if call.operator in self._inherited and isinstance(node, ast.Call) and not _calls(node, call.operator):
+        of_layer = any(_computes(call, layer) for layer in self._inherited)
+        if of_layer and isinstance(node, ast.Call) and not _calls(node, call.operator):
+            self.is_inherited = True
             return node
         if call.kind == "unknown" and not copies:
             return self._identity(call, node)
@@ -275,7 +294,29 @@ def _span(node: ast.expr | ast.AugAssign) -> tuple[int, ...]:
 
 
 def _calls(node: ast.Call, function: str) -> bool:
-    return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) == function
+    """True if the expression names the function, as in `F.linear(x, weight)`, and no layer that calls it."""
+    match node.func:
+        case ast.Attribute(value=ast.Name(id="self")):
+            return False
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name == function
+    return False
+
+
+def _computes(call: Node, layer: str) -> bool:
+    """True if a call may be that of a layer's `forward`."""
+    named = any(
+        isinstance(arg, dict) and isinstance(arg.get("value"), str) for arg in (*call.args, *call.kwargs.values())
+    )
+    return call.operator == function_of(layer) and not named
+
+
+def _is_neutral(call: Node) -> bool:
+    return call.kind == "unknown" and call.operator in ("cat", "concat", *"+-*/")
+
+
+def _is_own(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(OWN)
 
 
 def _is_text(node: ast.stmt) -> bool:

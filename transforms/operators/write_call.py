@@ -15,6 +15,7 @@ from .calls import RENAMED, TABLE, Given, NotWritten, is_view, parameters_of
 
 OWN = "_own_"  # prefix of functions of the library, until the file's names have given way to theirs
 SETS = "__setitem__"
+_MOST_AXES = 6  # of a tensor whose elements are set
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Tuple)
 _OF_OPERATORS = ("infix", "prefix", "index", "attribute")
 
@@ -57,21 +58,25 @@ def write_set(
     """The call of a function that sets the elements of a tensor.
 
     Raises:
-        NotWritten: its indices are tensors.
+        NotWritten: the tensor is the module's state, or an index is a tensor and no mask.
     """
     arguments: Sequence[Any] = node.args
-    changed, index, given = arguments
-    if not isinstance(changed, dict) or graph[changed["node"]].kind in ("parameter", "buffer"):
+    changed, index, set_to = arguments
+    if not isinstance(set_to, dict) or "node" not in changed or "unknown" in set_to:
+        raise NotWritten("elements that differ between calls")
+    if graph[changed["node"]].kind in ("parameter", "buffer") or len(node.shapes[0]) > _MOST_AXES:
         raise NotWritten("state that is set")
-    is_tensor = isinstance(given, dict) and "node" in given
+    is_tensor = "node" in set_to
+    if is_tensor and node.dtype == "bool" != graph[set_to["node"]].dtype:
+        raise NotWritten("numbers that become booleans")
     writer = Writer(graph, functions)
     if is_view(replace(node, name="getitem")):
         return parsed(writer.call("assign" if is_tensor else "fill", f"{text_of(target)}, {text_of(value)}"))
-    mask = graph[index["node"]] if isinstance(index, dict) and "node" in index else None
+    mask = graph[index["node"]] if "node" in index else None
     if mask is None or mask.dtype != "bool" or is_tensor:
         raise NotWritten("elements that are set by an index of tensors")
     rank = len(node.shapes[0]) - len(mask.shapes[0])
-    wide = f"{text_of(target.slice)}" + "".join(".unsqueeze(-1)" for _ in range(rank))
+    wide = text_of(target.slice) + ".unsqueeze(-1)" * rank
     return parsed(writer.call("fill_where", f"{text_of(target.value)}, {wide}, {text_of(value)}"))
 
 
@@ -82,6 +87,7 @@ class Writer:
         self.graph, self.functions = list(graph), functions
         self._texts: dict[int, str] = {}
         self._given = Given({})
+        self._sources: Mapping[str, ast.expr] = {}
         self.device = ""
 
     def write(self, node: Node, expression: ast.AST) -> ast.expr:
@@ -89,9 +95,9 @@ class Writer:
         handler = TABLE.get(key)
         if handler is None:
             raise NotWritten(f"{node.kind} {node.name}")
-        sources = operands(expression, node)
+        self._sources = sources = operands(expression, node)
         self._given = Given(self._arguments(node, sources))
-        self.device = ast.unparse(sources["device"]) if "device" in sources else ""
+        self.device = self.source("device")
         if not self.device and node.held:
             self.device = f"{node.held[0]}.device"
         text = handler(self, node)
@@ -110,6 +116,8 @@ class Writer:
                 rest = node.args[index:]
                 single = len(rest) == 1 and isinstance(rest[0], dict) and ("tuple" in rest[0] or "list" in rest[0])
                 found[names[-1][1:]] = rest[0] if single else {"tuple": rest}
+                if not single and len(rest) == 1 and (source := sources.get(names[-1][1:])) is not None:
+                    sources = {**sources, names[-1][1:]: ast.Tuple([source], ast.Load())}
                 break
             found[names[index]] = arg
         for key, value in node.kwargs.items():
@@ -150,6 +158,10 @@ class Writer:
 
     def given(self, _: Node) -> Given:
         return self._given
+
+    def source(self, name: str) -> str:
+        """The module's expression for an argument; "" if there is none."""
+        return ast.unparse(self._sources[name]) if name in self._sources else ""
 
     def node(self, tree: Any) -> Node:
         if self.is_tensor(tree):

@@ -154,6 +154,30 @@ def test_layers_of_other_classes_stay(sandbox: Sandbox) -> None:
     assert isinstance(verify(candidate, sandbox, QUICK), Kept)
 
 
+@pytest.mark.parametrize(
+    ("forward", "layers"),
+    [
+        ("y = self.row.repeat(x.shape[0], 1)\ny[0] = x[0]\nreturn y + x", "self.row = nn.Parameter(torch.rand(4))"),
+        ("y = x + 0\ny[:, 0] = 1.5\nreturn y", ""),
+        ("y = torch.zeros_like(x)\nfor t in range(2):\n    y[t] = (x[t] * 2).unsqueeze(0)\nreturn y", ""),
+    ],
+)
+def test_elements_are_set_in_new_tensors(forward: str, layers: str, sandbox: Sandbox) -> None:
+    candidate = written(source(forward, layers), Call({"x": (5, 4)}), Call({"x": (3, 4)}), sandbox=sandbox)
+    assert isinstance(verify(candidate, sandbox, QUICK), Kept), candidate.triton_code
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("torch.einsum('...ij->...ji', x * 2)", "mul_scalar(x, 2.0).permute(0, 1, 3, 2)"),
+        ("(x * 2).flip(self.dim)", "flip_axis(mul_scalar(x, 2.0), self.dim)"),
+    ],
+)
+def test_one_argument_stands_for_a_list(expression: str, text: str, sandbox: Sandbox) -> None:
+    assert f"return {text}\n" in written(source(expression, "self.dim = 1"), IMAGE, sandbox=sandbox).triton_code
+
+
 def test_layers_that_the_constructor_is_given_are_replaced(sandbox: Sandbox) -> None:
     code = source("self.act(x)", "self.act = act", parameters="act", init_args="[nn.GELU()]")
     text = written(code, IMAGE, sandbox=sandbox).triton_code
@@ -162,7 +186,11 @@ def test_layers_that_the_constructor_is_given_are_replaced(sandbox: Sandbox) -> 
 
 @pytest.mark.parametrize(
     ("statement", "why"),
-    [("y[index] = 0", "an index of tensors"), ("self.held[:, 0] = 0", "state that is set")],
+    [
+        ("y[index] = 0", "an index of tensors"),
+        ("self.held[:, 0] = 0", "state that is set"),
+        ("y[0] = y[1] = x[2]", "elements that are set together"),
+    ],
 )
 def test_other_writes_by_index_are_refused(statement: str, why: str, sandbox: Sandbox) -> None:
     code = source(
@@ -191,6 +219,8 @@ def test_arguments_have_names(call: str, sandbox: Sandbox) -> None:
         (source("self.act(x)", "self.act = getattr(nn, 'ReLU')()"), "a layer ReLU that the module does not make"),
         (source("x.cumsum(1, dtype=torch.float64).float()"), "a dtype of a sum"),
         (source("torch.round(x, decimals=1)"), "decimals of round"),
+        (source("r = x.topk(2)\nreturn r.values * 2"), "results with names"),
+        (source("x.unfold(2, 3, 1)"), "no kernel"),
     ],
 )
 def test_calls_that_the_library_lacks_are_refused(code: str, why: str, sandbox: Sandbox) -> None:

@@ -120,8 +120,8 @@ def _cumsum(w: Writer, node: Node) -> str:
 
 
 def weights_of(w: Writer, given: dict[str, Any], *names: str) -> list[str]:
-    """Texts of the tensors of a function; None for those that it does not have."""
-    return [w.tensor(given[name]) if name in given else "None" for name in names]
+    """Texts of the tensors of a function. One that is None has the module's text too, which may be a variable."""
+    return [w.tensor(given[name]) if name in given else w.source(name) or "None" for name in names]
 
 
 @on("layer_norm", "rms_norm")

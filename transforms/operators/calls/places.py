@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kernelquarry.transforms.slice.traced_graph import Node
 
@@ -65,7 +65,7 @@ def _index_select(w: Writer, node: Node) -> str:
 def _gather(w: Writer, node: Node) -> str:
     given = w.given(node)
     dim, shapes = w.constant(given["dim"]), (w.node(given["x"]).shapes, w.node(given["index"]).shapes)
-    if any(_apart(one, dim) != _apart(other, dim) for one, other in zip(*shapes, strict=False)):
+    if any(_other_sizes(one, dim) != _other_sizes(other, dim) for one, other in zip(*shapes, strict=False)):
         raise NotWritten("gather of a part")
     return w.call("gather_axis", f"{w.tensor(given['x'], '')}, {dim}, {w.tensor(given['index'], 'int64')}")
 
@@ -76,7 +76,7 @@ def _scatter(w: Writer, node: Node) -> str:
     source = given.get("source", given.get("value"))
     x, index = w.tensor(given["x"], ""), w.tensor(given["index"], "int64")
     dim, shapes = w.constant(given["dim"]), (w.node(given["x"]).shapes, w.node(given["index"]).shapes)
-    if any(_apart(one, dim) != _apart(other, dim) for one, other in zip(*shapes, strict=False)):
+    if any(_other_sizes(one, dim) != _other_sizes(other, dim) for one, other in zip(*shapes, strict=False)):
         raise NotWritten("scatter to a part")
     if w.is_tensor(source):
         if w.node(source).shapes != w.node(given["index"]).shapes or w.node(source).dtype != node.dtype:
@@ -87,7 +87,7 @@ def _scatter(w: Writer, node: Node) -> str:
     return w.call("scatter_axis", f"{x}, {dim}, {index}, {values}")
 
 
-def _apart(shape: tuple[int, ...], dim: int) -> list[int]:
+def _other_sizes(shape: tuple[int, ...], dim: int) -> list[int]:
     """The sizes of the other axes."""
     return [size for axis, size in enumerate(shape) if axis != dim % len(shape)]
 
@@ -95,15 +95,22 @@ def _apart(shape: tuple[int, ...], dim: int) -> list[int]:
 @on("one_hot")
 def _one_hot(w: Writer, node: Node) -> str:
     given = w.given(node)
-    if "num_classes" not in given:
+    classes = w.constant(given.get("num_classes"), -1)
+    if classes < 0:
         raise NotWritten("as many classes as there are values")
-    return w.call("one_hot", f"{w.tensor(given['x'], 'int64')}, {w.constant(given['num_classes'])}")
+    return w.call("one_hot", f"{w.tensor(given['x'], 'int64')}, {classes}")
+
+
+def _check_axes(w: Writer, tree: Any) -> None:
+    if w.rank(tree) == 0:
+        raise NotWritten("a tensor without axes")
 
 
 @on("topk")
 def _topk(w: Writer, node: Node) -> str:
     given = w.given(node)
     w.constant(given.get("sorted"))
+    _check_axes(w, given["x"])
     dim, largest = w.constant(given.get("dim"), -1), w.constant(given.get("largest"), True)
     return w.call("sorted_axis", f"{w.tensor(given['x'])}, {dim}, {largest}, {w.constant(given['k'])}")
 
@@ -112,6 +119,7 @@ def _topk(w: Writer, node: Node) -> str:
 def _sort(w: Writer, node: Node) -> str:
     given = w.given(node)
     w.constant(given.get("stable"))
+    _check_axes(w, given["x"])
     descending = ", True" if w.constant(given.get("descending"), False) else ""
     text = w.call("sorted_axis", f"{w.tensor(given['x'], '')}, {w.constant(given.get('dim'), -1)}{descending}")
     return text if node.operator == "sort" else f"{text}[1]"
@@ -124,7 +132,7 @@ def _meshgrid(w: Writer, node: Node) -> str:
     if not trees or any(w.rank(tree) != 1 for tree in trees):
         raise NotWritten("a mesh of numbers")
     texts = ", ".join(w.tensor(tree, "") for tree in trees)
-    return w.call("mesh", f"{whole or f'[{texts}]'}, {w.constant(given.get('indexing'), 'ij')!r}")
+    return w.call("mesh_grids", f"{whole or f'[{texts}]'}, {w.constant(given.get('indexing'), 'ij')!r}")
 
 
 @on("embedding")
@@ -210,7 +218,8 @@ def _unfold(w: Writer, node: Node) -> str:
         raise NotWritten("patches of images")
     dim = w.constant(given["dim"]) % w.rank(given["x"])
     return w.call(
-        "windows", f"{w.tensor(given['x'], '')}, {dim}, {w.constant(given['size'])}, {w.constant(given['step'])}"
+        "sliding_windows",
+        f"{w.tensor(given['x'], '')}, {dim}, {w.constant(given['size'])}, {w.constant(given['step'])}",
     )
 
 

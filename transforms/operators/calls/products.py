@@ -104,13 +104,13 @@ def _attention(w: Writer, node: Node) -> str:
     value = f"{q}.shape[-1] ** -0.5" if scale is None else w.number(scale)
     scores = w.call("mul_scalar", f"{scores}, {value}")
     if w.constant(given.get("is_causal"), False):
-        scores = w.call("causal", scores)
+        scores = w.call("causal_scores", scores)
     if "attn_mask" in given:
         mask = given["attn_mask"]
         if w.node(mask).dtype == "float32":
             scores = w.call("add", f"{scores}, {w.tensor(mask)}")
         else:
-            scores = w.call("masked", f"{scores}, {w.tensor(mask, 'bool')}")
+            scores = w.call("masked_scores", f"{scores}, {w.tensor(mask, 'bool')}")
     return w.call("matmul", f"{w.call('softmax', f'{scores}, -1')}, {v}")
 
 
@@ -131,6 +131,13 @@ def _einsum(w: Writer, node: Node) -> str:
         inputs, target = [one.replace("...", rest) for one in inputs], target.replace("...", rest)
     if len(set(target)) != len(target) or any(len(set(one)) != len(one) for one in inputs):
         raise NotWritten("an einsum with a diagonal")
+    sized = {
+        (i, n)
+        for tree, one in zip(trees, inputs, strict=True)
+        for i, n in zip(one, w.node(tree).shapes[0], strict=True)
+    }
+    if len(sized) != len({i for i, _ in sized}):
+        raise NotWritten("an einsum that broadcasts")
     texts = [w.tensor(tree) for tree in trees]
     if len(inputs) == 1:
         return _permuted_sum(w, texts[0], inputs[0], target)

@@ -20,7 +20,7 @@ def copied_kernel(x_ptr, out_ptr, numel, BLOCK: tl.constexpr):
 
 
 def assign(view, value):
-    value = value.expand(view.shape).contiguous()
+    value = value.reshape(value.shape[max(0, value.ndim - view.ndim) :]).expand(view.shape).contiguous()
     sizes = [1] * (6 - view.ndim) + list(view.shape)
     strides = [0] * (6 - view.ndim) + list(view.stride())
     assign_kernel[(triton.cdiv(view.numel(), 1024),)](view, value, view.numel(), *sizes[1:], *strides, BLOCK=1024)
@@ -227,7 +227,7 @@ def sorted_axis_kernel(x_ptr, out_ptr, place_ptr, n, out_n, inner, descending: t
     tl.store(place_ptr + place, col.to(tl.int64), mask=kept)
 
 
-def mesh(axes, indexing):
+def mesh_grids(axes, indexing):
     places = list(range(len(axes)))
     if indexing == "xy":
         places[:2] = [1, 0]
@@ -236,7 +236,7 @@ def mesh(axes, indexing):
     return [axes[i].view(shapes[i]).expand(sizes) for i in range(len(axes))]
 
 
-def windows(x, dim, size, step):
+def sliding_windows(x, dim, size, step):
     shape, stride = list(x.shape), list(x.stride())
     shape[dim] = (shape[dim] - size) // step + 1
     return x.as_strided(shape + [size], stride[:dim] + [stride[dim] * step] + stride[dim + 1 :] + [stride[dim]])
@@ -284,24 +284,24 @@ def triangle_kernel(x_ptr, out_ptr, numel, rows, cols, diagonal, lower: tl.const
     tl.store(out_ptr + offset, tl.where(kept, x, tl.zeros_like(x)), mask=offset < numel)
 
 
-def causal(scores):
+def causal_scores(scores):
     scores = scores.contiguous()
     out = torch.empty_like(scores)
-    causal_kernel[(triton.cdiv(scores.numel(), 1024),)](
+    causal_scores_kernel[(triton.cdiv(scores.numel(), 1024),)](
         scores, out, scores.numel(), scores.shape[-2], scores.shape[-1], BLOCK=1024
     )
     return out
 
 
 @triton.jit
-def causal_kernel(x_ptr, out_ptr, numel, rows, cols, BLOCK: tl.constexpr):
+def causal_scores_kernel(x_ptr, out_ptr, numel, rows, cols, BLOCK: tl.constexpr):
     offset = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offset, mask=offset < numel)
     is_kept = offset % cols <= offset // cols % rows
     tl.store(out_ptr + offset, tl.where(is_kept, x, float("-inf")), mask=offset < numel)
 
 
-def masked(scores, mask):
+def masked_scores(scores, mask):
     return where(mask, scores, torch.full_like(scores, float("-inf")))
 
 
