@@ -20,7 +20,7 @@ def attend(acc, largest, total, q, k_ptr, v_ptr, keys, scale, BLOCK_N: tl.conste
     for start in range(0, keys, BLOCK_N):
         column = start + tl.arange(0, BLOCK_N)
         k = tl.load(k_ptr + column[None, :] * DIM + depth[:, None], mask=column[None, :] < keys, other=0.0)
-        score = tl.dot(q, k, input_precision="ieee") * scale * LOG2_E
+        score = tl.dot(q, k, input_precision="ieee") * (scale * LOG2_E)
         score = tl.where(column[None, :] < keys, score, float("-inf"))
         above = tl.maximum(largest, tl.max(score, 1))
         power = tl.math.exp2(score - above[:, None])

@@ -17,7 +17,7 @@ from ..candidate.candidate_call import CandidateCall
 from ..candidate.launch_log import Order, session
 from ..candidate.module_setup import construct
 from ..candidate.perturbations import PERTURBATIONS, PerturbedUse
-from ..lib.cpu_limit import TooSlow, cpu_limit
+from ..lib.cpu_limit import SLOWNESS, TooSlow, cpu_limit
 from ..lib.faults import OutOfBounds, describe
 from .run_trials import warm as warm
 
@@ -29,7 +29,7 @@ def run(request: PerturbedRequest, tensors: dict[str, Tensor]) -> tuple[Perturbe
     """Make each run on a module of its own."""
     torch.set_num_threads(1)
     results: dict[str, Tensor] = {}
-    runs, budget_s = [], request.budget_s
+    runs, budget_s = [], request.budget_s * SLOWNESS
     with fake_cuda.pretend():
         for number, spec in enumerate(request.runs):
             session.order, session.trial, session.failed = Order.FORWARD, spec.configuration, []
@@ -42,7 +42,8 @@ def run(request: PerturbedRequest, tensors: dict[str, Tensor]) -> tuple[Perturbe
                 continue
             try:
                 # Of a small budget each run gets a part, so that two slow calls hide no other.
-                with cpu_limit(min(spec.limit_s, budget_s / _LEAST_RUNS) if spec.limit_s else 0.0):
+                limit_s = min(spec.limit_s * SLOWNESS, budget_s / _LEAST_RUNS) if spec.limit_s else 0.0
+                with cpu_limit(limit_s):
                     runs.append(_run(spec, request, tensors, number, results))
             except TooSlow:
                 runs.append(PerturbedRun())

@@ -23,7 +23,7 @@ from ..candidate.candidate_call import CandidateCall, other_weights
 from ..candidate.fake_cuda import RedirectCudaToCpu
 from ..candidate.module_setup import construct, digests, load_state, state
 from ..candidate.op_census import Watch
-from ..lib.cpu_limit import TooSlow, cpu_limit
+from ..lib.cpu_limit import SLOWNESS, TooSlow, cpu_limit
 from ..lib.float64 import InFloat64, wide, widened
 
 _MOST_ELEMENTS = 1 << 19  # of the results of a trial that is run apart, or as many as its inputs have
@@ -71,7 +71,7 @@ class _Runs:
         refused, indirect = [], []
         for index, call in enumerate(calls):
             try:
-                with cpu_limit(call.trial.limit_s):
+                with cpu_limit(call.trial.limit_s * SLOWNESS):
                     self._run(module, call, index, "eager")
                 if request.apart:
                     self._check_size(index)

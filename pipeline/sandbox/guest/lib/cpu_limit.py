@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -15,6 +16,28 @@ _MODES = (
     "guest/lib/dispatch_mode.py",
     "guest/candidate/fake_cuda.py",
 )
+
+
+_USUAL_S = 0.0035  # CPU time of `_work` on a fast machine, for which limits of calls were chosen
+_MOST = 8.0
+
+
+def _work() -> float:
+    """CPU seconds of a loop, as an interpreted kernel has them."""
+    started, total = time.process_time(), 0
+    for number in range(50_000):
+        total += number * number % 7
+    return time.process_time() - started
+
+
+def slowness(measured_s: float) -> float:
+    """How many times slower this machine is, between 1 and `_MOST`, where `_work` takes so long."""
+    return min(max(measured_s / _USUAL_S, 1.0), _MOST)
+
+
+# Limits of calls are multiplied by it: a slow machine would leave out calls that reject a wrong candidate. A warm process
+# measures it when it starts, before any candidate is read.
+SLOWNESS = slowness(min(_work() for _ in range(3)))
 
 
 class TooSlow(BaseException):
