@@ -35,8 +35,8 @@ def slowness(measured_s: float) -> float:
     return min(max(measured_s / _USUAL_S, 1.0), _MOST)
 
 
-# Limits of calls are multiplied by it: a slow machine would leave out calls that reject a wrong candidate. A warm process
-# measures it when it starts, before any candidate is read.
+# Limits of calls are multiplied by it, else a slow machine leaves out calls that reject a wrong candidate. A warm
+# process measures it when it starts, before any candidate is read.
 SLOWNESS = slowness(min(_work() for _ in range(3)))
 
 
