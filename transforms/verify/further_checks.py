@@ -29,8 +29,8 @@ _MAX_CONFIGURATIONS = 64
 _PERTURBATIONS = (("gpu", "zero_masked", "offset"), ("random",))  # of one call each
 _UNIT, _BLOCK = 64, 16  # a multiple of most blocks; the smallest block of most
 _MOST_TUNED = 1 << 17  # elements of a call that each configuration runs
-_REFERENCE_S = _CALL_S = 0.5  # CPU seconds of one call at other sizes: of the reference once, of the candidate
-_BUDGET_S = 2.0  # CPU seconds of the candidate for all of them
+_REFERENCE_S = _CALL_S = 1.0  # CPU seconds of one call at other sizes: of the reference once, of the candidate
+_BUDGET_S = 4.0  # CPU seconds of the candidate for all of them
 _SETS = {
     CONSTRUCTOR: "as its constructor makes them",
     FAR: "far from its constructor's",
