@@ -127,6 +127,8 @@ class Writer:
 
     def _sourced(self, tree: Any, source: ast.expr | None) -> Any:
         """An argument whose tensors and numbers are written as the module does."""
+        if isinstance(source, ast.Starred):
+            raise NotWritten("arguments that are spread")
         match tree:
             case {"node": place}:
                 if source is None:

@@ -221,6 +221,7 @@ def test_arguments_have_names(call: str, sandbox: Sandbox) -> None:
         (source("torch.round(x, decimals=1)"), "decimals of round"),
         (source("r = x.topk(2)\nreturn r.values * 2"), "results with names"),
         (source("x.unfold(2, 3, 1)"), "no kernel"),
+        (source("torch.cat([*[x * 2], x], 1)"), "arguments that are spread"),
     ],
 )
 def test_calls_that_the_library_lacks_are_refused(code: str, why: str, sandbox: Sandbox) -> None:
