@@ -126,25 +126,28 @@ def _of_grpo(stage: Path) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+", help="with --half, one for each seed; else one")
     parser.add_argument("--where", default="", help="machine of the training; default: this one without a GPU")
     parser.add_argument("--peak", type=float, default=H100_FLOPS, help="operations per second of the GPU")
     parser.add_argument("--weights", type=int, default=0, help="number of weights, if the folder has no model")
-    parser.add_argument("--half", action="store_true", help="the folder is of the 0.5B: record train.coder.half alone")
+    parser.add_argument("--half", action="store_true", help="of the 0.5B: record the mean as train.coder.half alone")
     parser.add_argument("--note", default="")
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
-    found = figures(arguments.folder, arguments.peak, arguments.weights)
+    folder, note = arguments.folders[0], arguments.note
+    found = figures(folder, arguments.peak, arguments.weights)
     if arguments.half:
-        found = {"train.coder.half": found["train.coder.pass1"]}
+        seeds = [figures(each, arguments.peak, arguments.weights)["train.coder.pass1"] for each in arguments.folders]
+        found = {"train.coder.half": fmean(seeds)}
+        note = f"{note}; seeds: {', '.join(f'{seed:.1f}' for seed in seeds)}".removeprefix("; ")
     if not arguments.where:
         found.pop("train.mfu", None)  # a share of the GPU's peak
     for id, value in found.items():
         print(f"{id}: {value:.4g}")
         if arguments.record:
-            command = f"python benchmarks/training.py {arguments.folder} --record"
-            record(id, value, command, note=arguments.note, where=arguments.where)
-    for stages, gain in gains(arguments.folder).items():
+            command = f"python benchmarks/training.py {' '.join(map(str, arguments.folders))} --record"
+            record(id, value, command, note=note, where=arguments.where)
+    for stages, gain in gains(folder).items():
         print(f"pass@1, {stages}: {gain} points")
 
 
