@@ -199,9 +199,9 @@ class Rewriter(ast.NodeTransformer):
             return ""
         names = [self._layer_name(base) for base in node.bases]
         layer = next((name for name in names if function_of(name)), "")
-        return (
-            layer if layer and self.layers.get(layer, layer_result(layer, USUAL)) == layer_result(layer, USUAL) else ""
-        )
+        # The class of a layer is written once, for the arguments of those that were called.
+        is_usual = not layer or self.layers.get(layer) in (None, layer_result(layer, USUAL))
+        return layer if is_usual else ""
 
     def _of_super(self, node: ast.Call) -> ast.expr | None:
         """The result of `super().forward(x)` in a class that derives from a layer; None for other calls."""

@@ -64,9 +64,7 @@ def _index_select(w: Writer, node: Node) -> str:
 @on("gather")
 def _gather(w: Writer, node: Node) -> str:
     given = w.given(node)
-    dim, shapes = w.constant(given["dim"]), (w.node(given["x"]).shapes, w.node(given["index"]).shapes)
-    if any(_other_sizes(one, dim) != _other_sizes(other, dim) for one, other in zip(*shapes, strict=False)):
-        raise NotWritten("gather of a part")
+    dim = _whole_axis(w, given)
     return w.call("gather_axis", f"{w.tensor(given['x'], '')}, {dim}, {w.tensor(given['index'], 'int64')}")
 
 
@@ -75,9 +73,7 @@ def _scatter(w: Writer, node: Node) -> str:
     given = w.given(node)
     source = given.get("source", given.get("value"))
     x, index = w.tensor(given["x"], ""), w.tensor(given["index"], "int64")
-    dim, shapes = w.constant(given["dim"]), (w.node(given["x"]).shapes, w.node(given["index"]).shapes)
-    if any(_other_sizes(one, dim) != _other_sizes(other, dim) for one, other in zip(*shapes, strict=False)):
-        raise NotWritten("scatter to a part")
+    dim = _whole_axis(w, given)
     if w.is_tensor(source):
         if w.node(source).shapes != w.node(given["index"]).shapes or w.node(source).dtype != node.dtype:
             raise NotWritten("scatter of a part")
@@ -85,6 +81,14 @@ def _scatter(w: Writer, node: Node) -> str:
     else:
         values = w.number(w.constant(source))
     return w.call("scatter_axis", f"{x}, {dim}, {index}, {values}")
+
+
+def _whole_axis(w: Writer, given: dict[str, Any]) -> Any:
+    """The axis of an index, whose other axes have the tensor's sizes. Raises: NotWritten: they are shorter."""
+    dim, shapes = w.constant(given["dim"]), (w.node(given["x"]).shapes, w.node(given["index"]).shapes)
+    if any(_other_sizes(one, dim) != _other_sizes(other, dim) for one, other in zip(*shapes, strict=False)):
+        raise NotWritten(f"an index of a part of axes other than {dim}")
+    return dim
 
 
 def _other_sizes(shape: tuple[int, ...], dim: int) -> list[int]:
