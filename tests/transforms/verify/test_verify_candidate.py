@@ -20,8 +20,7 @@ from kernelquarry.transforms.verify.checks import CHECKS, Verification
 from kernelquarry.transforms.verify.compiling import compile_for_targets
 from kernelquarry.transforms.verify.evidence import Rejected
 
-SETTINGS = VerifySettings(limits=Limits(wall_s=60, cpu_s=5))
-HONEST = replace(SETTINGS, limits=Limits(wall_s=60, cpu_s=30))  # large grids are slow
+SETTINGS = VerifySettings(limits=Limits(wall_s=60, cpu_s=30))
 HONEST_CASES = load_cases("honest")
 EVIL = replace(SETTINGS, find_counterexamples=False)  # counter-examples have tests of their own
 ENDLESS = replace(EVIL, limits=Limits(wall_s=60, cpu_s=2))  # an endless candidate uses all of it
@@ -41,7 +40,7 @@ def by_name(case: Case) -> str:
 def test_honest(case: Case, sandbox: Sandbox) -> None:
     """Each case is compiled for one of two targets."""
     target = ("sm_90", "gfx942")[HONEST_CASES.index(case) % 2]
-    outcome = verify(case.candidate, sandbox, replace(HONEST, target=target))
+    outcome = verify(case.candidate, sandbox, replace(SETTINGS, target=target))
     if case.name == "linear_tiles_set_by_autotune_hook":  # sets attributes of descriptors
         assert isinstance(outcome, Dropped) and outcome.reason is Reason.OUTSIDE_LANGUAGE, outcome
         return
