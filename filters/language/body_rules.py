@@ -11,7 +11,7 @@ from copy import copy
 from . import tables
 from .definitions import CALLED, Context, Definitions, Function, Kind, is_plain_format
 from .parsed_source import last_name, root
-from .scopes import defaults, is_local, is_stored, passed, stored
+from .scopes import arguments, defaults, is_local, is_stored, passed, stored
 from .value_origins import Origins
 
 Found = tuple[ast.AST, str, str]  # a node, what it is, and what to write instead: "" if it fails in any case
@@ -156,7 +156,9 @@ class Body:
             yield from self.expression(node.value)
         elif not own or not self._sets_attributes:
             yield node, f"an assignment to {ast.unparse(node)}", "set attributes of self, in the constructor"
-        elif node.attr in tables.TAKEN | tables.MODULE_METHODS | self._file.methods.keys() or _is_special(node.attr):
+        elif node.attr in (
+            tables.TAKEN - tables.OF_KERNELS
+        ) | tables.MODULE_METHODS | self._file.methods.keys() or _is_special(node.attr):
             yield node, f"an attribute called {node.attr}", "name it otherwise"
 
     def _may_change(self, node: ast.expr) -> bool:
@@ -254,7 +256,7 @@ class Body:
         elif not ({name, "*"} & self._source.bound or _is_special(name) or node in self._source.arguments):
             yield node, f"{name} is not defined", ""
         elif (name in vars(builtins) or _is_special(name)) and name not in _BUILTINS:
-            if not self._reads_parameter(node):
+            if not (self._reads_parameter(node) or self._names_type(self._parents[node])):
                 yield node, f"the name {name}", _NAMES
         elif name == "super" and not (
             self._sets_attributes and last_name(self._parents[self._parents[node]]) == "__init__"
@@ -286,8 +288,10 @@ class Body:
         parent, kind = self._parents[node], self._file.kind(self._file.classes[node.id])
         called = self._is_called(node)
         is_module = kind in (Kind.MODULE, Kind.LAYER)
-        if is_module and self._context is Context.CONSTRUCTOR and isinstance(parent, ast.Call):
-            return  # called, or an argument of a function that makes layers
+        is_kept = isinstance(parent, ast.Assign) and any(isinstance(each, ast.Attribute) for each in parent.targets)
+        in_constructor = self._context is Context.CONSTRUCTOR and not is_kept
+        if is_module and (in_constructor or (self._function is None and not called)):
+            return  # called, in a table, or an argument of a function that makes layers
         if called and is_module and self._context is Context.CALL:
             yield node, f"a module {node.id} that is made in a call", "make it in the constructor"
         elif kind is Kind.AUTOGRAD and not (isinstance(parent, ast.Attribute) and parent.attr == "apply"):
@@ -345,6 +349,8 @@ class Body:
     def _may_read(self, node: ast.Attribute) -> bool:
         name, owner = node.attr, node.value
         of_class = isinstance(owner, ast.Name) and owner.id in self._file.classes
+        if name == "__name__":
+            return self._names_type(owner)
         if name == "__init__":
             return isinstance(owner, ast.Call) and self._file.builtin(owner.func) == "super"
         if name in CALLED:
@@ -357,12 +363,21 @@ class Body:
             own = of_class or (isinstance(owner, ast.Name) and owner.id in (self._self, "self", "cls"))
             return own and name in self._members and not _is_special(name)
         is_self = isinstance(owner, ast.Name) and owner.id == self._self and not of_class
+        if is_self and name in tables.OF_KERNELS & self._file.attributes and self._is_module():
+            return True
         if is_self and self._context is Context.CALL and self._kind is not Kind.LAYER:
             return name in self._members or name == "training" or self._kind is not Kind.MODULE
         known = tables.LAYER_ATTRIBUTES.names | self._members
         if self._context is Context.CONSTRUCTOR:
             known |= tables.CONSTRUCTOR_ATTRIBUTES.names
         return name in known or tables.is_tensor_attribute(name)
+
+    def _is_module(self) -> bool:
+        """True if the first argument of the method is the module wherever its name stands."""
+        if self._function is None or self._kind not in (Kind.MODULE, Kind.LAYER):
+            return False
+        scopes = [each for each in ast.walk(self._function) if isinstance(each, (ast.FunctionDef, ast.Lambda))]
+        return sum(self._self in arguments(each) for each in scopes) == 1 and self._self not in stored(self._function)
 
     def _call(self, node: ast.Call) -> Iterator[Found]:
         function, parent = node.func, self._parents[node]
@@ -434,6 +449,13 @@ class Body:
             return True
         uses = self._uses(node)
         return bool(uses) and all(isinstance(self._error(each), ast.Raise) for each in uses)
+
+    def _names_type(self, node: ast.AST) -> bool:
+        """True for `type(x)` in a message, as text."""
+        match node:
+            case ast.Call(func=ast.Name(id="type"), args=[_], keywords=[]) if not self._is_called(node):
+                return any(isinstance(each, ast.Raise) for each in self._source.ancestors(node))
+        return False
 
     def _describes(self, node: ast.AST) -> bool:
         """True for the method `extra_repr`, which only the text of a module calls."""

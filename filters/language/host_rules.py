@@ -47,11 +47,13 @@ def _check_names(file: Definitions) -> Iterator[Found]:
 
 def _check_members(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     kind = file.kind(node)
-    refused = tables.TAKEN | tables.MODULE_METHODS if kind in (Kind.MODULE, Kind.LAYER) else tables.TAKEN
+    is_module = kind in (Kind.MODULE, Kind.LAYER)
+    refused = tables.TAKEN | tables.MODULE_METHODS if is_module else tables.TAKEN
     refused |= tables.CONTEXTS.names | file.source.imported.keys()  # decorators of the members behind them
     special = ("__init__", "__post_init__", "__constants__")
-    names = [name for member in node.body for name, _ in bound_names(member)]
-    for member in node.body:
+    members = [each for each in node.body if not (is_module and _is_annotation(each))]
+    names = [name for member in members for name, _ in bound_names(member)]
+    for member in members:
         for name, _ in bound_names(member):
             # A layer calls methods of its own, and no class may replace these.
             replaces = kind is Kind.LAYER and name not in ("__init__", "forward")
@@ -60,6 +62,11 @@ def _check_members(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
                 yield member, f"a member {name} of a class", "write a function" if is_helper else "name it otherwise"
             elif names.count(name) > 1:
                 yield member, f"another definition of {name}", "define each name once"
+
+
+def _is_annotation(node: ast.stmt) -> bool:
+    """True for an annotation without a value, which binds nothing."""
+    return isinstance(node, ast.AnnAssign) and node.value is None
 
 
 def _check_code(file: Definitions) -> Iterator[Found]:
@@ -184,7 +191,8 @@ def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
 
 def _check_signature(file: Definitions, node: Function) -> Iterator[Found]:
     for default in defaults(node):
-        if not file.is_constant(default):
+        is_class = isinstance(default, ast.Name) and default.id in file.classes
+        if not (file.is_constant(default) or is_class):
             yield default, f"a default that is no constant, {ast.unparse(default)}", "use None or a constant"
     taken, owner = node.args, file.owner(node)
     if taken.kwarg and owner and owner.name == CANDIDATE_ENTRY_POINT and node.name == "forward":

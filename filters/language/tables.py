@@ -243,7 +243,7 @@ CONSTRUCTOR = Group(  # with layers, parameters, and the functions of torch.nn.i
 )
 EXCEPTIONS = Group(
     "exceptions to raise",
-    _names("AssertionError IndexError KeyError NotImplementedError RuntimeError TypeError ValueError"),
+    _names("AssertionError Exception IndexError KeyError NotImplementedError RuntimeError TypeError ValueError"),
 )
 # Callables and values, in all host code. The last are among `CONTEXTS` in the documentation.
 GROUPS = (MATH, ALLOCATION, VIEWS, VALUES, TRITON, GPU, TOOLS, CONTEXT_VALUES)
@@ -304,15 +304,16 @@ CONSTRUCTOR_ATTRIBUTES = Group(
     ),
 )
 GPU_ATTRIBUTES = _names("multi_processor_count backend")  # of what `GPU` and `TRITON` return
-# Names that no class may give to an attribute: those of kernels, tensors and frames that code could look into.
-TAKEN = _names(
-    "apply_ arg_names asm backward bernoulli_ best_config cache cache_key configs constexprs cpu cr_frame data_ptr "
-    "device_caches do_bench eval exponential_ f_back f_globals fn forward gi_code gi_frame grad grad_fn handle "
-    "is_inference is_leaf is_pinned is_set_to is_shared item kernel map_ metadata nargs normal_ numpy output_nr params "
-    "pin_memory pre_run_hooks random_ raw_src record_stream register_forward_hook register_forward_pre_hook "
-    "register_full_backward_hook register_hook requires_grad resize_ retain_grad retains_grad run set_ share_memory_ "
-    "signature src state_dict storage storage_offset tb_frame tolist train uniform_ untyped_storage version warmup "
-    "zero_grad"
+# Names of attributes of kernels that code could look into: of others than `self` they are not read.
+OF_KERNELS = _names("cache configs fn kernel metadata params run signature src version")
+# Names that no class may give to a member: those, and names of tensors and frames.
+TAKEN = OF_KERNELS | _names(
+    "apply_ arg_names asm backward bernoulli_ best_config cache_key constexprs cpu cr_frame data_ptr device_caches "
+    "do_bench eval exponential_ f_back f_globals forward gi_code gi_frame grad grad_fn handle is_inference is_leaf "
+    "is_pinned is_set_to is_shared item map_ nargs normal_ numpy output_nr pin_memory pre_run_hooks random_ raw_src "
+    "record_stream register_forward_hook register_forward_pre_hook register_full_backward_hook register_hook "
+    "requires_grad resize_ retain_grad retains_grad set_ share_memory_ state_dict storage storage_offset tb_frame "
+    "tolist train uniform_ untyped_storage warmup zero_grad"
 )
 # Members of torch.nn.Module, which no class may define.
 MODULE_METHODS = _names(
