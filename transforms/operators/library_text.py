@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from .pointwise import BINARY, PADS, UNARY, WHERE, binary_text, pad_text, unary_
 
 _FOLDER = Path(__file__).with_name("library")
 _HELPER = re.compile(r"\b(\w+)_of\(")
+_WIDTH = 110  # characters of a line of comments
 
 
 @cache
@@ -54,7 +56,10 @@ def _blocks(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def library_text(functions: Sequence[str]) -> str:
-    """The functions, those that they call, and what their kernels call, each once."""
+    """The functions, those that they call, and what their kernels call, each once, after a list of their names.
+
+    The list is for models: without it they forget to define some of the functions that a long module calls.
+    """
     ordered: dict[str, str] = {}
     pending = list(functions)
     while pending:
@@ -71,4 +76,10 @@ def library_text(functions: Sequence[str]) -> str:
         for other in MATHEMATICS:
             text = re.sub(rf"(?<![\w.]){other}\(", f"{other}_of(", text)
         texts.append(text)
-    return "\n\n".join(texts)
+    names = ", ".join([*ordered, *(f"{name}_of" for name in helpers)])
+    return "\n\n".join([_comment(f"Defined below: {names}"), *texts]) if texts else ""
+
+
+def _comment(text: str) -> str:
+    lines = textwrap.wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+    return "\n".join(lines) + "\n"

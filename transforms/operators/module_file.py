@@ -11,13 +11,14 @@ _GIVEN = {"torch": "torch", "nn": "torch.nn", "triton": "triton", "tl": "triton.
 
 
 class ModuleFile:
-    """`definitions` are those of the file by name."""
+    """`definitions` are those of the file by name, `texts` its strings."""
 
     def __init__(self, code: str) -> None:
         body = parse_python.parse(code).body
         self._imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
         self._paths = {name: path for node in self._imports for name, path, _ in _bound(node)}
         self.definitions = {name: node for node in body for name in defined(node)}
+        self.texts = {each.value for node in body for each in ast.walk(node) if isinstance(each, ast.Constant)}
 
     def path(self, node: ast.expr) -> str:
         """The path that an imported name or an attribute of one stands for, such as `torch.nn.ReLU`; "" for others."""

@@ -15,6 +15,7 @@ from kernelquarry.transforms.slice.traced_graph import Node
 from kernelquarry.transforms.tidy.syntax.print_code import file_text, function_text
 
 from .calls import NotWritten
+from .host_code import HostCode
 from .layers import class_name, layer_text
 from .library_text import library_text
 from .module_file import ModuleFile, defined, names, needed_early
@@ -52,12 +53,13 @@ def port_module(code: str, graph: Sequence[Node]) -> str:
 def _rewritten(file: ModuleFile, rewriter: Rewriter) -> list[ast.stmt]:
     """The definitions that the module needs, in their order."""
     kept: dict[str, ast.stmt] = {}
+    host = HostCode(file)
     pending = [ENTRY]
     while pending:
         name = pending.pop()
         if name in file.definitions and name not in kept:
             definition = file.definitions[name]
-            kept |= dict.fromkeys(defined(definition), rewriter.visit(definition))
+            kept |= dict.fromkeys(defined(definition), host.visit(rewriter.visit(definition)))
             pending += names(kept[name])
     return list({id(kept[name]): kept[name] for name in file.definitions if name in kept}.values())
 

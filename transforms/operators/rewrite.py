@@ -14,7 +14,7 @@ from kernelquarry.transforms.slice.traced_graph import Node
 from .calls import NotWritten, is_view
 from .layers import USUAL, class_name, function_of, layer_result, result_of
 from .module_file import ModuleFile, attributes
-from .write_call import OWN, SETS, operands, write_call, write_set
+from .write_call import OWN, SETS, operands, parsed, write_call, write_set
 
 ENTRY, NEW = "Model", "ModelNew"
 # Layers that compute nothing, or give a view.
@@ -161,7 +161,7 @@ class Rewriter(ast.NodeTransformer):
     # Expressions
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        return self._of_super(node) or self._expression(node)
+        return self._of_super(node) or self._by_name(node) or self._expression(node)
 
     def visit_BinOp(self, node: ast.expr) -> ast.expr:
         return self._expression(node)
@@ -211,8 +211,19 @@ class Rewriter(ast.NodeTransformer):
             ) if self._owner:
                 layer = next(filter(None, map(self._layer_name, self._owner.bases)), "")
                 calls = [self._graph[place] for place in self._places_of(node)]
-                if calls and function_of(layer) and all(_computes(call, layer) for call in calls):
+                if function_of(layer) and all(_computes(call, layer) for call in calls):
                     return result_of(layer, self.visit(x), self.functions)
+        return None
+
+    def _by_name(self, node: ast.Call) -> ast.expr | None:
+        """A table in place of `getattr(nn, name)`, of the layers that were called and whose names the file has."""
+        match node:
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, name]) if self._file.path(owner) == "torch.nn":
+                if isinstance(name, ast.Constant):
+                    return self.visit_Attribute(ast.Attribute(owner, str(name.value), ast.Load()))
+                layers = [layer for layer in self.called if layer in self._file.texts]
+                entries = ", ".join(f"'{layer}': {class_name(layer)}" for layer in layers)
+                return ast.Subscript(parsed(f"{{{entries}}}"), self.visit(name), ast.Load()) if layers else None
         return None
 
     def _places_of(self, node: ast.AST) -> list[int]:

@@ -178,6 +178,32 @@ def test_one_argument_stands_for_a_list(expression: str, text: str, sandbox: San
     assert f"return {text}\n" in written(source(expression, "self.dim = 1"), IMAGE, sandbox=sandbox).triton_code
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("'ReLU'", "TritonReLU"), ("act", '{"ReLU": TritonReLU}[act]'), ("'Identity'", "nn.Identity")]
+)
+def test_layers_are_found_by_name(name: str, text: str, sandbox: Sandbox) -> None:
+    code = source("self.act(F.relu(x))", f"self.act = getattr(nn, {name})()", parameters="act", init_args="['ReLU']")
+    candidate = written(code, IMAGE, Call({"x": (3, 5, 8)}), sandbox=sandbox)
+    assert f"self.act = {text}()\n" in candidate.triton_code
+    assert isinstance(verify(candidate, sandbox, QUICK), Kept)
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("torch._assert(x.ndim > 2, f'{x.ndim} axes')", "assert x.ndim > 2, f'{x.ndim} axes'"),
+        ("with torch.autocast('cpu', enabled=False):\n    x = x + 1", "x = add_scalar(x, 1.0)"),
+        ("x = typing.cast(torch.Tensor, x * np.pi)", "x = mul_scalar(x, 3.141592653589793)"),
+        ("x = x if torch.jit.is_scripting() else x * 2", "x = x if False else mul_scalar(x, 2.0)"),
+    ],
+)
+def test_the_language_has_other_words(statement: str, text: str, sandbox: Sandbox) -> None:
+    code = "import typing\nimport numpy as np\n" + source(f"{statement}\nreturn x * 3")
+    candidate = written(code, Call({"x": (2, 4, 6)}), Call({"x": (3, 5, 8)}), sandbox=sandbox)
+    assert f"        {text}\n" in candidate.triton_code
+    assert isinstance(verify(candidate, sandbox, QUICK), Kept)
+
+
 def test_layers_that_the_constructor_is_given_are_replaced(sandbox: Sandbox) -> None:
     code = source("self.act(x)", "self.act = act", parameters="act", init_args="[nn.GELU()]")
     text = written(code, IMAGE, sandbox=sandbox).triton_code
@@ -216,7 +242,7 @@ def test_arguments_have_names(call: str, sandbox: Sandbox) -> None:
         (source("x[x > 0].sum()"), "a tensor of bool"),
         (source("x.transpose(2, 3)"), "no kernel"),
         (source("sum([x, x * 2])"), "a call that loops"),
-        (source("self.act(x)", "self.act = getattr(nn, 'ReLU')()"), "a layer ReLU that the module does not make"),
+        (source("self.act(x)", "self.act = getattr(nn, 'Re' + 'LU')()"), "a layer ReLU that the module does not make"),
         (source("x.cumsum(1, dtype=torch.float64).float()"), "a dtype of a sum"),
         (source("torch.round(x, decimals=1)"), "decimals of round"),
         (source("r = x.topk(2)\nreturn r.values * 2"), "results with names"),
