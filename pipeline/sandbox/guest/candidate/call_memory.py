@@ -90,9 +90,12 @@ class CallMemory:
         self._known = {}
         for name, tensor in lasting.items():
             storage = tensor.untyped_storage()
+            size = storage.nbytes()
+            fills = tensor.is_contiguous() and tensor.nbytes == size
             cells = self._known.setdefault(
-                storage.data_ptr(), Cells(storage, _zeros(storage.nbytes()), _zeros(storage.nbytes()))
+                storage.data_ptr(), Cells(storage, None if fills else _zeros(size), _zeros(size))
             )
+            cells.defined = None if fills else cells.defined
             for flags in (cells.defined, cells.writable if name in self._writable else None):
                 if flags is not None:
                     _bytes_of(flags, tensor)[...] = 1

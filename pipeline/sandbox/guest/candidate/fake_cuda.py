@@ -170,6 +170,8 @@ def _redirected(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any], torch.device | None]:
     """The call for the CPU, and the device that it names for its result; None if it names none."""
+    if len(args) < 2 and not kwargs and func not in _MOVES:
+        return func, args, kwargs, None
     if func in (Tensor.cuda, Tensor.cpu):
         kwargs = {name: value for name, value in kwargs.items() if name != "device"}
         return Tensor.to, (args[0], _HOST), kwargs, DEVICE if func is Tensor.cuda else _HOST
@@ -191,6 +193,9 @@ def _redirected(
         places = [1] if func is Tensor.to and len(args) > 1 else places
         args = tuple(_HOST if index in places else value for index, value in enumerate(args))
     return func, args, kwargs, device
+
+
+_MOVES = frozenset((Tensor.cuda, Tensor.cpu))
 
 
 def _always(answer: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..candidate.call_memory import Cells
 from ..lib.faults import OutOfBounds
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Check = Callable[[Cells, Array, int], None]  # of items at offsets, with their size in bytes
 Snapshot = tuple[list[bytes], list[tuple[Array, Array]]]  # contents of storages; flags of defined bytes, with copies
 
 
@@ -36,23 +37,18 @@ class Memory:
     def check_atomic(self, addresses: Array, active: Array, itemsize: int) -> None:
         """Raise OutOfBounds unless `itemsize` bytes at each active address may be loaded and stored."""
         touched = addresses if active.all() else addresses[active]
-        if touched.size and self._home(touched, itemsize) is None:
-            self._check_each(touched, itemsize)
-        for cells, offsets in self._cells(addresses, active, itemsize):
-            cells.load(offsets, itemsize)
-            cells.store(offsets, itemsize)
+        if touched.size:
+            self._checked(touched, itemsize, _load_and_store)
 
     def load(self, addresses: Array, active: Array, filler: Array, dtype: np.dtype[Any]) -> Array:
         """Load values of `dtype`, and `filler` where not active. Shapes are broadcast. Raises: OutOfBounds."""
         if active.all():
-            view, places = self._places(addresses, active, dtype)
-            self._check_load(addresses, active, dtype.itemsize)
+            view, places = self._places(addresses, None, dtype, Cells.load)
             return native.load(*whole(addresses, active, filler), dtype) if view is None else view.take(places)
         addresses, active = np.broadcast_arrays(addresses, active)
         if not active.any():
             return np.broadcast_to(filler, active.shape)
-        view, places = self._places(addresses, active, dtype)
-        self._check_load(addresses, active, dtype.itemsize)
+        view, places = self._places(addresses, active, dtype, Cells.load)
         if view is None:
             return native.load(*whole(addresses, active, filler), dtype)
         return np.where(active, view.take(places), filler)
@@ -60,53 +56,55 @@ class Memory:
     def store(self, addresses: Array, value: Array, active: Array) -> None:
         """Store values; of equal addresses, the last counts. Shapes are broadcast. Raises: OutOfBounds."""
         addresses, value, active = np.broadcast_arrays(addresses, value, active)
-        if not active.any():
+        every = active.all()
+        if not (every or active.any()):
             return
-        view, places = self._places(addresses, active, value.dtype)
-        for cells, offsets in self._cells(addresses, active, value.itemsize):
-            cells.store(offsets, value.itemsize)
+        view, places = self._places(addresses, None if every else active, value.dtype, Cells.store)
         if view is None:
             native.store(*whole(addresses, value, active))
-        elif active.all():
+        elif every:
             view[places.reshape(-1)] = value.reshape(-1)
         else:
             view[places[active]] = value[active]
 
-    def _check_load(self, addresses: Array, active: Array, itemsize: int) -> None:
-        for cells, offsets in self._cells(addresses, active, itemsize):
-            cells.load(offsets, itemsize)
-
-    def _cells(self, addresses: Array, active: Array, itemsize: int) -> Iterator[tuple[Cells, Array]]:
-        """The cells of the storages that the active addresses lie in, each with the offsets of these addresses."""
-        touched = addresses if active.all() else addresses[active]
-        if not self.cells or not touched.size:
-            return
-        home = self._home(touched, itemsize)
-        if home is not None:
-            yield self.cells[home[0]], touched - np.uint64(home[0])
-            return
-        homes = np.searchsorted(self.starts, touched, side="right") - 1
-        for at in np.unique(homes):
-            yield self.cells[int(self.starts[at])], touched[homes == at] - self.starts[at]
-
-    def _places(self, addresses: Array, active: Array, dtype: np.dtype[Any]) -> tuple[Array | None, Array]:
-        """The one storage of all active addresses, and their indices there; other indices are arbitrary.
+    def _places(
+        self, addresses: Array, active: Array | None, dtype: np.dtype[Any], check: Check
+    ) -> tuple[Array | None, Array]:
+        """The one storage of all active addresses (None: all are), and their indices there; others are arbitrary.
 
         None, if there are several storages, or if an address lies between items: Triton's own loads and stores handle
         these, one item after another, and take five times as long.
         """
-        touched = addresses if active.all() else np.where(active, addresses, addresses.flat[active.argmax()])
-        home = self._home(touched, dtype.itemsize)
-        if home is None:
-            self._check_each(addresses[active] if active.shape == addresses.shape else addresses, dtype.itemsize)
+        touched = addresses if active is None else np.where(active, addresses, addresses.flat[active.argmax()])
+        found = self._checked(touched, dtype.itemsize, check, active)
+        if found is None:
             return None, addresses
-        start, end = home
-        offsets = touched - np.uint64(start)
+        (start, end), offsets = found
         if int(np.bitwise_or.reduce(offsets, axis=None)) % dtype.itemsize:
             return None, addresses
         memory = (ctypes.c_char * (end - start)).from_address(start)
         places = (offsets >> np.uint64(dtype.itemsize.bit_length() - 1)).view(np.int64)
         return np.ndarray(((end - start) // dtype.itemsize,), dtype, memoryview(memory)), places
+
+    def _checked(
+        self, touched: Array, itemsize: int, check: Check, active: Array | None = None
+    ) -> tuple[tuple[int, int], Array] | None:
+        """The one range of all these addresses, with their offsets there; None if the active ones have several.
+
+        Raises: OutOfBounds.
+        """
+        home = self._home(touched, itemsize)
+        if home is not None:
+            offsets = touched - np.uint64(home[0])
+            if self.cells:
+                check(self.cells[home[0]], offsets, itemsize)
+            return home, offsets
+        touched = touched if active is None else touched[active]
+        self._check_each(touched, itemsize)
+        homes = np.searchsorted(self.starts, touched, side="right") - 1
+        for at in np.unique(homes) if self.cells else ():
+            check(self.cells[int(self.starts[at])], touched[homes == at] - self.starts[at], itemsize)
+        return None
 
     def _home(self, touched: Array, itemsize: int) -> tuple[int, int] | None:
         """The one range of all these addresses, by far the most frequent case; None if there are several."""
@@ -135,6 +133,11 @@ class Memory:
             ctypes.memmove(int(start), content, len(content))
         for flags, before in defined:
             flags[...] = before
+
+
+def _load_and_store(cells: Cells, offsets: Array, itemsize: int) -> None:
+    cells.load(offsets, itemsize)
+    cells.store(offsets, itemsize)
 
 
 def whole(*arrays: Array) -> tuple[Array, ...]:

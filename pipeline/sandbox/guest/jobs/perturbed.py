@@ -13,7 +13,7 @@ from kernelquarry.pipeline.sandbox.jobs.perturbed import PerturbedReply, Perturb
 
 from ..candidate import fake_cuda
 from ..candidate.call_memory import CallMemory
-from ..candidate.candidate_call import CandidateCall
+from ..candidate.candidate_call import CallResult, CandidateCall
 from ..candidate.launch_log import Order, session
 from ..candidate.module_setup import construct
 from ..candidate.perturbations import PERTURBATIONS, PerturbedUse
@@ -30,6 +30,7 @@ def run(request: PerturbedRequest, tensors: dict[str, Tensor]) -> tuple[Perturbe
     torch.set_num_threads(1)
     results: dict[str, Tensor] = {}
     runs, budget_s = [], request.budget_s * SLOWNESS
+    numbers = {code: number for number, code in enumerate(dict.fromkeys(spec.code for spec in request.runs))}
     with fake_cuda.pretend():
         for number, spec in enumerate(request.runs):
             session.order, session.trial, session.failed = Order.FORWARD, spec.configuration, []
@@ -44,7 +45,11 @@ def run(request: PerturbedRequest, tensors: dict[str, Tensor]) -> tuple[Perturbe
                 # Of a small budget each run gets a part, so that two slow calls hide no other.
                 limit_s = min(spec.limit_s * SLOWNESS, budget_s / _LEAST_RUNS) if spec.limit_s else 0.0
                 with cpu_limit(limit_s):
-                    runs.append(_run(spec, request, tensors, number, results))
+                    name = f"perturbed{numbers[spec.code]}"
+                    result = _run(spec, request, tensors, name)
+                results |= result.tensors(str(number))
+                launched = tuple(session.log)
+                runs.append(PerturbedRun(result.observed, "", False, "", session.configurations, launched))
             except TooSlow:
                 runs.append(PerturbedRun())
             except Exception as error:  # noqa: BLE001  whatever it raises is the finding
@@ -55,18 +60,14 @@ def run(request: PerturbedRequest, tensors: dict[str, Tensor]) -> tuple[Perturbe
     return PerturbedReply(tuple(runs)), results
 
 
-def _run(
-    spec: RunSpec, request: PerturbedRequest, tensors: Mapping[str, Tensor], number: int, results: dict[str, Tensor]
-) -> PerturbedRun:
+def _run(spec: RunSpec, request: PerturbedRequest, tensors: Mapping[str, Tensor], name: str) -> CallResult:
+    """The call, of a module whose source is loaded under this name."""
     source = replace(request.module, code=spec.code)
     use = PerturbedUse(CandidateCall.of_trial(request.trials, spec.trial, tensors), spec.seed)
-    for name in spec.perturbations:
-        PERTURBATIONS[name](use)
-    module = nn.Module.to(construct(source, f"perturbed{number}"), fake_cuda.DEVICE)
+    for perturbation in spec.perturbations:
+        PERTURBATIONS[perturbation](use)
+    module = nn.Module.to(construct(source, name), fake_cuda.DEVICE)
     use.call.load(module)
     if spec.configuration:
         use.run(module)  # the first call may leave something for the second
-    result = use.run(module)
-    results |= result.tensors(str(number))
-    launch_log = tuple(session.log)
-    return PerturbedRun(result.observed, "", False, "", session.configurations, launch_log)
+    return use.run(module)

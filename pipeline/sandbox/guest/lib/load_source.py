@@ -6,7 +6,9 @@ import importlib.util
 import linecache
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
+
+_compiled: dict[str, tuple[str, CodeType]] = {}  # the text of a file, and its code
 
 
 def load_source(code: str, name: str) -> ModuleType:
@@ -24,15 +26,24 @@ def load_source(code: str, name: str) -> ModuleType:
     present = sys.modules.get(name)
     if not name.isidentifier() or (present is not None and getattr(present, "__file__", None) != str(path)):
         raise ValueError(f"cannot load a source as {name!r}")
-    path.write_text(code, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # a .py file always has a loader
     module = importlib.util.module_from_spec(spec)
-    linecache.checkcache(str(path))
     sys.modules[name] = module
     try:
-        exec(compile(code, str(path), "exec", dont_inherit=True), module.__dict__)
+        exec(_code_of(code, path), module.__dict__)
     except BaseException:
         sys.modules.pop(name, None)
         raise
     return module
+
+
+def _code_of(text: str, path: Path) -> CodeType:
+    """The code of a text that is written to a file, unless the file has it."""
+    known, code = _compiled.get(str(path), ("", None))
+    if code is None or known != text:
+        path.write_text(text, encoding="utf-8")
+        linecache.checkcache(str(path))
+        code = compile(text, str(path), "exec", dont_inherit=True)
+        _compiled[str(path)] = text, code
+    return code
