@@ -162,6 +162,9 @@ def _draw_entry(spec: StateSpec, stream: _Stream) -> torch.Tensor:
     return _tensor(values, spec.shape, spec.dtype)
 
 
+_LANE, _EVEN = np.uint64(16), np.uint64(0x0000FFFF0000FFFF)  # bits of a uniform number; every other one of a word
+
+
 class _Stream:
     """Random numbers for one tensor. Each tensor has its own key, so that it is independent of the others' shapes."""
 
@@ -174,10 +177,11 @@ class _Stream:
 
     def normal(self, size: int) -> Array:
         """Numbers with mean 0, standard deviation 1 and largest value 6: sums of uniform numbers, exact in float64."""
-        lanes = self._raw(4 * size).view("<u2").reshape(size, 16)
-        total = lanes[:, :_SUMMANDS].sum(axis=1, dtype=np.int64) << 32  # in units of 2^-48
-        total += (lanes[:, 12].astype(np.int64) << 16) + lanes[:, 13]  # fills the mantissa, so that sums must round
-        return (total - (_SUMMANDS << 47)) / 2.0**48
+        one, two, three, last = self._raw(4 * size).reshape(size, 4).T
+        pairs = sum(word & _EVEN for word in (one, one >> _LANE, two, two >> _LANE, three, three >> _LANE))
+        total = ((pairs >> np.uint64(32)) + (pairs & np.uint64(0xFFFFFFFF))) << np.uint64(32)  # in units of 2^-48
+        total += (last & np.uint64(0xFFFF)) << _LANE | last >> _LANE & np.uint64(0xFFFF)  # so that sums must round
+        return (total.view(np.int64) - (_SUMMANDS << 47)) / 2.0**48
 
     def uniform(self, size: int) -> Array:
         """Numbers in [0, 1)."""
