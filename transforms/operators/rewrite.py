@@ -78,16 +78,18 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _replacements(self, constructor: ast.FunctionDef) -> Iterator[ast.stmt]:
-        """Statements that replace layers of PyTorch among the constructor's arguments."""
+        """Statements that replace layers of PyTorch, and their classes, among the constructor's arguments."""
         given = self._file.definitions.get("get_init_inputs")
         returned = given.body[-1] if isinstance(given, ast.FunctionDef) else None
         values = returned.value if isinstance(returned, ast.Return) else None
         for argument, value in zip(constructor.args.args[1:], getattr(values, "elts", ()), strict=False):
-            layer = self._layer_name(value.func) if isinstance(value, ast.Call) else ""
-            if layer in ("GELU", "ReLU") and self._is_known(layer):
-                name = argument.arg
-                text = f"{name} = {class_name(layer)}() if isinstance({name}, nn.{layer}) else {name}"
-                yield from parse_python.parse(text).body
+            name, made = argument.arg, value.func if isinstance(value, ast.Call) else None
+            layer = self._layer_name(made or value)
+            is_made, new = f"isinstance({name}, nn.{layer})", f"{class_name(layer)}()"
+            if made is None:
+                is_made, new = f"{name} == nn.{layer}", class_name(layer)
+            if (made is None or layer in ("GELU", "ReLU")) and layer and self._is_known(layer):
+                yield from parse_python.parse(f"{name} = {new} if {is_made} else {name}").body
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.returns = None

@@ -208,6 +208,11 @@ def test_layers_that_the_constructor_is_given_are_replaced(sandbox: Sandbox) -> 
     code = source("self.act(x)", "self.act = act", parameters="act", init_args="[nn.GELU()]")
     text = written(code, IMAGE, sandbox=sandbox).triton_code
     assert "        act = TritonGELU() if isinstance(act, nn.GELU) else act\n" in text
+    code = source("self.act(x)", "self.act = act(8, 3)", parameters="act", init_args="[nn.Linear]")
+    candidate = written(code, IMAGE, Call({"x": (3, 5, 8)}), sandbox=sandbox)
+    assert "        act = TritonLinear if act == nn.Linear else act\n" in candidate.triton_code
+    candidate = replace(candidate, probed=replace(candidate.probed, init_args="[nn.Linear]"))
+    assert isinstance(verify(candidate, sandbox, QUICK), Kept)
 
 
 @pytest.mark.parametrize(
