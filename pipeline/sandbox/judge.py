@@ -33,7 +33,7 @@ FACTOR = 8.0
 ROUNDINGS = 4.0  # bfloat16 rounds eight times as coarsely as float16
 _BULK = 0.9  # share of the elements that must be within their own bound
 _BULK_LEAST = 64  # elements: in smaller tensors that share is not meaningful
-_CANCELS = 2.0**-48  # of the usual scale: float64 values that are as small are what rounding left
+CANCELS = 2.0**-48  # of the usual scale: float64 values that are as small are what rounding left
 _TINY = 1e-30  # replaces a tolerance of 0, which would divide by 0
 
 
@@ -125,6 +125,7 @@ class ErrorBounds:
         any_integer: bool = False,
         any_special: bool = False,
         usual: ErrorBounds | None = None,
+        cancels: float = CANCELS,
     ) -> None:
         """Measure the tolerances.
 
@@ -137,7 +138,7 @@ class ErrorBounds:
             any_integer: all integers may have any value.
             any_special: elements that are infinite or NaN in the oracle may have any value.
             usual: bounds of a trial of the usual scale, which counts where this one's values cancel out: where no digit
-                of an honest run is right, or the oracle's own roundoff is as large.
+                of an honest run is right, or they are at most the share `cancels` of that scale.
         """
         first = rounded or honest[0]
         every = [*honest, *([tied] if tied else [])]
@@ -146,7 +147,7 @@ class ErrorBounds:
         if len(scales) != len(first.values):
             scales = [0.0] * len(first.values)
         self._bounds: list[_Floating | _Discrete] = [
-            _Floating(exact, each, terms, own if rounded else None, any_special, scale)
+            _Floating(exact, each, terms, own if rounded else None, any_special, scale, cancels)
             if own.is_floating_point()
             else _Discrete(exact, [own, *each], _any_value(own, each[-1] if tied else own, any_integer))
             for exact, own, each, scale in zip(
@@ -232,6 +233,7 @@ class _Floating:
         rounded: Tensor | None,
         any_special: bool,
         scale: float,
+        cancels: float,
     ) -> None:
         runs = torch.stack([run.double() for run in honest])
         self._eager = runs[0] if rounded is None else rounded.double()
@@ -250,7 +252,7 @@ class _Floating:
         squares = self._exact.square()
         rms = [self._rms(squares, axis) for axis in self._axes()]
         self.scale = float(rms[0])
-        if self.scale <= max(_CANCELS * scale, 2 * float(self._spread.max()) if self._compared else 0.0):
+        if self.scale <= max(cancels * scale, 2 * float(self._spread.max()) if self._compared else 0.0):
             self.scale = max(self.scale, scale)
         self._least = max(roundoff * self.scale, _TINY)  # one roundoff at the tensor's scale
         compared = self._exact if self._stable.all() else self._exact[self._stable]

@@ -17,6 +17,8 @@ from kernelquarry.pipeline.sandbox.inputs import ECHOED, ENDS, MASKED, PADDED, i
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import (
+    MULTIPLE,
+    ONE_MORE,
     at_numbers,
     crowded,
     each_as_in,
@@ -85,7 +87,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
     | each two free sizes beyond 512 | normal |
     | each free size as in the file's own call | normal |
     | each free size above 65,536, columns above 200,000, the others 2 | normal; of few rows, every kind along rows |
-    | one row of three large blocks | normal |
+    | one row of three large blocks; one of 4,097 columns | normal; of one magnitude |
     | more elements than a constant of the sources | normal |
     """
     first = task.workloads[0]
@@ -113,7 +115,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         if not number:
             yield FurtherCall(few, "small")
             yield FurtherCall(few, ECHOED)
-            if _ROUNDS.search(task.python_code) and not _CONVERTS.search(task.python_code):
+            if _ROUNDS.search(task.reference_code) and not _CONVERTS.search(task.reference_code):
                 yield FurtherCall(few, "beyond")
             if task.is_half:
                 yield FurtherCall(few, "huge")
@@ -122,7 +124,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         yield FurtherCall(one, requires=few)
     for call in at_numbers(own, constants.sizes, _AT_CONSTANTS, _SHORT, constants.limits):
         yield FurtherCall(call, "assorted")
-    text = f"{task.python_code}\n{task.init_args}"
+    text = f"{task.reference_code}\n{task.init_args}"
     masked = PADDED if _PADDABLE.search(text) else MASKED if _MASKABLE.search(text) else ""
     kinds = (("normal", "assorted"), ("columns",), (masked or "assorted",))
     for number, (call, distributions) in enumerate(zip(unpredictable(own, shares[1:]), kinds, strict=False)):
@@ -154,12 +156,13 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         yield FurtherCall(call)
     for call in each_as_in(own, task.given, _SHORT) if task.given else ():
         yield FurtherCall(call)
-    for size, call in one_long_row(own).items():
-        if size in few_rows:
-            yield FurtherCall(call, requires=few_rows[size])
+    for columns, distribution in ((MULTIPLE, "normal"), (ONE_MORE, "level")):
+        for size, call in one_long_row(own, columns).items():
+            if size in few_rows:
+                yield FurtherCall(call, distribution, requires=few_rows[size])
     for call in crowded(own):
         # Of tens of thousands of rows of large numbers, or of their running sums, one exceeds its tolerance by chance.
-        is_many = math.prod(call.tensors[0].shape[:-1]) > _MOST_ROWS or _SUMS_UP.search(task.python_code)
+        is_many = math.prod(call.tensors[0].shape[:-1]) > _MOST_ROWS or _SUMS_UP.search(task.reference_code)
         yield FurtherCall(call, "normal" if is_many else "assorted", perturbations=_OF_MANY_PROGRAMS)
     for call in exceed_numel(own, (*constants.sizes, *extents(task.triton_code)), _AT_CONSTANTS):
         yield FurtherCall(call)

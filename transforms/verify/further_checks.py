@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.sandbox.jobs.perturbed import PerturbedRun, RunSpec
+from kernelquarry.pipeline.sandbox.judge import CANCELS
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Workload
@@ -30,6 +31,7 @@ _PERTURBATIONS = (("gpu", "zero_masked", "offset"), ("random",))  # of one call 
 _UNIT, _BLOCK = 64, 16  # a multiple of most blocks; the smallest block of most
 _MOST_TUNED = 1 << 17  # elements of a call that each configuration runs
 _REFERENCE_S = _CALL_S = 1.0  # CPU seconds of one call at other sizes: of the reference once, of the candidate
+_CANCELS = 2.0**-5  # of the usual scale: what is left of inputs that are equal, such as a loss of pairs that match
 _BUDGET_S = 4.0  # CPU seconds of the candidate for all of them
 _SETS = {
     CONSTRUCTOR: "as its constructor makes them",
@@ -120,7 +122,9 @@ def _run(
         if call.one_tensor:
             tensors |= _one_tensor(call.workload, index, tensors)
     # The first call is that of the first trial, but among alternatives.
-    usual = dict.fromkeys(range(1, len(calls)), 0) if calls[0].workload == task.workloads[0] else {}
+    is_usual = calls[0].workload == task.workloads[0]
+    shares = enumerate(_CANCELS if call.one_tensor else CANCELS for call in calls)
+    usual = {index: (0, share) for index, share in shares if index and is_usual}
     reference = Reference(further, trials, tensors, sandbox, settings, _REFERENCE_S, usual)
     known = {call.workload for index, call in enumerate(calls) if reference.decides(index)}
     chosen = [

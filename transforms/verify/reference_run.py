@@ -43,8 +43,11 @@ _ANY = re.compile(
 )
 # Operators that round to an integer: on computed values, an error may change the result by one.
 _ROUNDED = re.compile(r"\b(round|floor|ceil|trunc)\(|\.(long|int|short|char|byte|to|type)\(")
-# Whether a product of numbers of very different sizes overflows depends on the order of the factors.
-_PRODUCT = re.compile(r"(?<!\bmath)(?<!\bnp)\.(cum)?prod\(")
+# Whether a product of numbers of very different sizes overflows depends on the order of the factors. Those of
+# parameters have usual sizes.
+_PRODUCT = re.compile(
+    r"[)\]]\.(?:cum)?prod\(|(?<![\w.])(?!(?:math|np|numpy|self(?:\.\w+)+)\.(?:cum)?prod\()[\w.]+\.(?:cum)?prod\("
+)
 _STATE_TOLERANCE = 1e-4  # of the norm of a state's entry
 _NUDGED = ("nudged0", "nudged1")
 
@@ -75,7 +78,7 @@ class Reference:
         sandbox: Sandbox,
         settings: VerifySettings,
         limit_s: float = 0.0,
-        usual: Mapping[int, int] | None = None,
+        usual: Mapping[int, tuple[int, float]] | None = None,
     ) -> None:
         """Run the reference in a guest.
 
@@ -83,7 +86,8 @@ class Reference:
             limit_s: the trials are calls of their own: each starts from the constructor's state, may need so much CPU
                 time, and decides nothing if the reference refuses it; a kernel may sum in order, see `nudges`. 0: the
                 trials are those of a verdict.
-            usual: an earlier trial for each trial whose outputs may cancel out; its outputs have the usual scale.
+            usual: for each trial whose outputs may cancel out, an earlier one whose outputs have the usual scale, and
+                the share of that scale at which they do.
 
         Raises: InputRejected, Rejected.
         """
@@ -130,7 +134,7 @@ class Reference:
 
     def _is_open(self, index: int, eager: Observation) -> bool:
         """True if the outputs decide nothing: only unspecified integers, or products that depend on the order."""
-        code, trial = self.task.python_code, self.trials[index]
+        code, trial = self.task.reference_code, self.trials[index]
         if trial.distribution in KINDS_OF_VALUES and _PRODUCT.search(code):
             return True
         if trial.distribution in _NEAR_TIES and self.task.by_model:
@@ -141,11 +145,11 @@ class Reference:
         """True if the integer outputs of a trial are unspecified, because values are equal, or nearly equal."""
         if self.trials[index].distribution not in _TIES:
             return False
-        return index in self._indirect or _ANY.search(self.task.python_code) is not None
+        return index in self._indirect or _ANY.search(self.task.reference_code) is not None
 
     def _is_tied(self, trial: PlannedTrial) -> bool:
         """True if the outputs may depend on an unspecified choice among equal values."""
-        code = self.task.python_code
+        code = self.task.reference_code
         if trial.distribution in _NEAR_TIES:
             return self.task.by_model and (_sorts(code) or _FIRST.search(code) is not None)
         if trial.distribution == "sparse" and _FIRST.search(code):
@@ -202,8 +206,8 @@ class Reference:
         tied, free = run.get("tied"), self._any_integer(index)
         honest, rounded = (nudged, eager) if self.task.is_half else ([eager, *nudged], None)
         masked = self.trials[index].distribution in MASKS
-        usual = bounds.get(self._usual.get(index, -1))
-        return ErrorBounds(oracle, honest, summed, rounded, tied, free, masked, usual)
+        place, cancels = self._usual.get(index, (-1, 0.0))
+        return ErrorBounds(oracle, honest, summed, rounded, tied, free, masked, bounds.get(place), cancels)
 
     def check_impostors(self) -> tuple[str, ...]:
         """Names of the trivial answers that were tried. Raises: Rejected: one of them passes."""

@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from kernelquarry.filters.language.idle import is_text
 from kernelquarry.filters.language.parsed_source import last_name, parsed
 from kernelquarry.pipeline.schema.parse_python import parse
 
@@ -30,6 +31,19 @@ _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Pow: math.pow,
     ast.LShift: lambda left, right: left * 2.0**right,
 }
+
+
+@functools.lru_cache(maxsize=64)
+def code_alone(text: str) -> str:
+    """The text without comments and docstrings; as it is if it does not parse."""
+    try:
+        tree = parse(text)
+        for node in ast.walk(tree):
+            if isinstance(body := getattr(node, "body", None), list):
+                body[:] = [each for each in body if not is_text(each)] or [ast.Pass()]
+        return ast.unparse(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text
 
 
 class SourceConstants:

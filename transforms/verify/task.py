@@ -43,7 +43,7 @@ from kernelquarry.pipeline.schema.records import (
 from kernelquarry.transforms.workloads.guards import hold
 from kernelquarry.transforms.workloads.resize import enlarged, free_sizes, multiplied
 
-from .source_constants import SourceConstants
+from .source_constants import SourceConstants, code_alone
 
 _SLACK = 1.5  # factor over the expected error of a sequential sum
 _LONG_SUM = 1024  # terms
@@ -101,6 +101,11 @@ class Task:
     training: bool = False  # a backward follows each call
     dtype: str = "float32"  # both modules are cast to it if it is a half dtype, and inputs are drawn in it
     given: Workload | None = None  # the file's own call, if it is too large for a workload
+
+    @property
+    def reference_code(self) -> str:
+        """The reference without comments and docstrings, which decide nothing."""
+        return code_alone(self.python_code)
 
     @property
     def is_half(self) -> bool:
@@ -238,13 +243,13 @@ def _keeps_nan(task: Task) -> bool:
 def _takes_nan(task: Task) -> bool:
     """True if the module has a function of NaN, of one of its inputs."""
     names = "|".join(re.escape(spec.name) for spec in task.workloads[0].tensors)
-    return bool(names) and re.search(_OF_NAN.format(names=names), task.python_code) is not None
+    return bool(names) and re.search(_OF_NAN.format(names=names), task.reference_code) is not None
 
 
 def source_values(task: Task) -> tuple[float, ...]:
     """Constants of the sources that the distribution `named` draws, and halves if the module rounds to even."""
     named = SourceConstants(task.triton_code, f"{task.python_code}\n{task.init_args}").values
-    halves = _HALVES if _ROUND.search(task.python_code) else ()
+    halves = _HALVES if _ROUND.search(task.reference_code) else ()
     return (*halves, *(n for n in named if n not in halves))[:KINDS]
 
 
@@ -339,7 +344,7 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
 def _numbers(task: Task, trial: PlannedTrial) -> tuple[float, ...]:
     """Constants of the sources that the trial's inputs are drawn from."""
     if trial.distribution in MASKS:
-        return tuple(int(n) for n in _IGNORED.findall(f"{task.python_code}\n{task.init_args}"))
+        return tuple(int(n) for n in _IGNORED.findall(f"{task.reference_code}\n{task.init_args}"))
     return source_values(task) if trial.distribution == NAMED else ()
 
 

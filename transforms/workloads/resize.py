@@ -31,7 +31,9 @@ _MOST_ALONE = 3 << 18  # the same, where no other size is free: rows of a fixed 
 _PROGRAMS = 66_001
 _MOST_PROGRAMS = 9 << 15  # elements of all tensors of a call with so many programs
 _COLUMNS = 200_003  # of long rows: more than any block has
-_EVEN_COLUMNS = 3 << 16  # of one row: three of the largest blocks, of which a kernel may take whole ones alone
+# Columns of one row: three of the largest blocks, of which a kernel may take whole ones alone; and one more than blocks
+# of any usual length have together.
+MULTIPLE, ONE_MORE = 3 << 16, (1 << 12) + 1
 _OBLONG = (3, 16), (2, 7), (1, 4)  # the other sizes of a call with an oblong image, and the image's short side
 _MOST_OBLONG = 1 << 17  # elements of all tensors of such a call; outputs may have four times as many
 _MOST = 1 << 17  # elements of all tensors of an enlarged call; interpreting more takes long
@@ -267,15 +269,15 @@ def crowded(workloads: Sequence[Workload]) -> list[Workload]:
     return calls
 
 
-def one_long_row(workloads: Sequence[Workload]) -> dict[Size, Workload]:
-    """The size of the first tensor's last axis -> a call in which it is near 200,000, and the others are 1.
+def one_long_row(workloads: Sequence[Workload], columns: int) -> dict[Size, Workload]:
+    """The size of the first tensor's last axis -> a call in which it is `columns`, and the others are 1.
 
-    It is a multiple of any block. Empty if that size is not free, or the call is too large.
+    Empty if that size is not free, or the call is too large.
     """
     free, last = free_sizes(workloads), _last_size(workloads)
     if last is None or last not in free:
         return {}
-    call = resized(workloads, dict.fromkeys(free, 1) | {last: _EVEN_COLUMNS})
+    call = resized(workloads, dict.fromkeys(free, 1) | {last: columns})
     return {last: call} if count_elements(call) <= _MOST_LONG else {}
 
 

@@ -189,6 +189,7 @@ def test_values_that_cancel_out_have_the_usual_scale(left: float, passes: bool) 
     assert bounds.measure([exact + 2.0**-26]).passes is passes
     assert not bounds.measure([exact + 2.0**-15]).passes
     assert not ErrorBounds(observed(exact), honest, 1).measure([exact + 2.0**-26]).passes
+    assert ErrorBounds(observed(exact), honest, 1, usual=usual, cancels=2.0**-5).measure([exact + 2.0**-26]).passes
 
 
 def test_values_of_which_no_digit_is_right_have_the_usual_scale() -> None:

@@ -14,7 +14,7 @@ from kernelquarry.pipeline.sandbox.inputs import NAMED
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import InputRejected
-from kernelquarry.transforms.verify.reference_run import Reference
+from kernelquarry.transforms.verify.reference_run import _PRODUCT, Reference
 from kernelquarry.transforms.verify.task import PlannedTrial, Task, VerifySettings, draw
 
 HEAD = "import time\nimport torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n"
@@ -130,3 +130,19 @@ def test_any_index_of_computed_values_that_round_to_equal_ones_is_right(sandbox:
     assert not torch.equal(largest, places)
     assert reference._bounds[0].measure([values, largest]).passes
     assert not reference._bounds[0].measure([values, 1 + places]).passes, "the rows of large values have no ties"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_product"),
+    [
+        ("x.prod(1)", True),
+        ("torch.cumprod(x, 0)", True),
+        ("(x + 1).prod()", True),
+        ("x[0].prod()", True),
+        ("torch.relu(x) * self.scales.prod()", False),
+        ("x.view(math.prod(x.shape))", False),
+        ("np.prod(sizes)", False),
+    ],
+)
+def test_products_of_inputs_depend_on_their_order(text: str, is_product: bool) -> None:
+    assert bool(_PRODUCT.search(text)) == is_product

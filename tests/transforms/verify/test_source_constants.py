@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelquarry.transforms.verify.source_constants import SourceConstants, extents
+from kernelquarry.transforms.verify.source_constants import SourceConstants, code_alone, extents
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,9 @@ def test_extents_are_products_of_fixed_loops_and_grids_with_other_numbers() -> N
     assert extents(f"for k in range(8):\n    {grid}")[0] == 8 * 132 * 1024
     assert extents("for k in range(3):\n    at = k * 256") == extents("for k in range(n):\n    k * 256") == ()
     assert extents("def (:") == ()
+
+
+def test_comments_and_docstrings_are_no_code() -> None:
+    text = 'class A:\n    """x.prod()"""\n\n    def f(x):\n        "topk"\n        return x + 1  # argmax'
+    assert code_alone(text) == "class A:\n\n    def f(x):\n        return x + 1"
+    assert code_alone("x +") == "x +"

@@ -171,11 +171,11 @@ def test_crowded_sizes_need_more_programs_than_a_cap_allows():
 
 
 def test_one_long_row_is_of_the_last_axis_alone():
-    (call,) = one_long_row([of_shapes((70, 5)), of_shapes((90, 7))]).values()
+    (call,) = one_long_row([of_shapes((70, 5)), of_shapes((90, 7))], 3 << 16).values()
     assert call == of_shapes((1, 3 << 16))
-    assert not one_long_row([of_shapes((70, 5)), of_shapes((90, 5))]), "its size is fixed"
-    assert not one_long_row([of_shapes((4, 8, 5)), of_shapes((3, 8, 7))]), "the call is too large"
-    assert not one_long_row([Workload((), "[]")])
+    assert not one_long_row([of_shapes((70, 5)), of_shapes((90, 5))], 3 << 16), "its size is fixed"
+    assert not one_long_row([of_shapes((4, 8, 5)), of_shapes((3, 8, 7))], 3 << 16), "the call is too large"
+    assert not one_long_row([Workload((), "[]")], 3 << 16)
 
 
 def test_set_each_changes_one_size_a_call():
