@@ -256,7 +256,7 @@ class Body:
         elif not ({name, "*"} & self._source.bound or _is_special(name) or node in self._source.arguments):
             yield node, f"{name} is not defined", ""
         elif (name in vars(builtins) or _is_special(name)) and name not in _BUILTINS:
-            if not (self._reads_parameter(node) or self._names_type(self._parents[node])):
+            if not (self._reads_parameter(node) or (name == "type" and self._names_type(self._parents[node]))):
                 yield node, f"the name {name}", _NAMES
         elif name == "super" and not (
             self._sets_attributes and last_name(self._parents[self._parents[node]]) == "__init__"
@@ -288,10 +288,9 @@ class Body:
         parent, kind = self._parents[node], self._file.kind(self._file.classes[node.id])
         called = self._is_called(node)
         is_module = kind in (Kind.MODULE, Kind.LAYER)
-        is_kept = isinstance(parent, ast.Assign) and any(isinstance(each, ast.Attribute) for each in parent.targets)
-        in_constructor = self._context is Context.CONSTRUCTOR and not is_kept
+        in_constructor = self._context is Context.CONSTRUCTOR and self._ends_in_call(node, set())
         if is_module and (in_constructor or (self._function is None and not called)):
-            return  # called, in a table, or an argument of a function that makes layers
+            return  # called, in a table of the file, or an argument of a function that makes layers
         if called and is_module and self._context is Context.CALL:
             yield node, f"a module {node.id} that is made in a call", "make it in the constructor"
         elif kind is Kind.AUTOGRAD and not (isinstance(parent, ast.Attribute) and parent.attr == "apply"):
@@ -302,6 +301,18 @@ class Body:
             and self._file.builtin(getattr(parent, "func", node)) != "super"
         ):
             yield node, f"the class {node.id} as a value", "call it"
+
+    def _ends_in_call(self, node: ast.AST, seen: set[str]) -> bool:
+        """True for a class that is called or passed on, perhaps by way of a table or of a variable."""
+        parent = self._parents[node]
+        while isinstance(parent, (ast.IfExp, ast.Dict, ast.List, ast.Tuple, ast.Subscript, ast.keyword)):
+            parent = self._parents[parent]
+        if isinstance(parent, ast.Assign) and all(isinstance(each, ast.Name) for each in parent.targets):
+            new = stored(parent) - seen
+            seen |= new
+            names = [each for each in ast.walk(self._function or parent) if isinstance(each, ast.Name)]
+            return all(self._ends_in_call(each, seen) for each in names if each.id in new and not is_stored(each))
+        return isinstance(parent, (ast.Call, ast.Compare))
 
     def _imported(self, node: ast.expr, path: str) -> Iterator[Found]:
         if tables.is_listed(path):
@@ -373,8 +384,10 @@ class Body:
         return name in known or tables.is_tensor_attribute(name)
 
     def _is_module(self) -> bool:
-        """True if the first argument of the method is the module wherever its name stands."""
+        """True if the first argument is the module wherever its name stands: no class gives `forward` to others."""
         if self._function is None or self._kind not in (Kind.MODULE, Kind.LAYER):
+            return False
+        if self._function.name not in ("__init__", "forward") or self._function.decorator_list:
             return False
         scopes = [each for each in ast.walk(self._function) if isinstance(each, (ast.FunctionDef, ast.Lambda))]
         return sum(self._self in arguments(each) for each in scopes) == 1 and self._self not in stored(self._function)

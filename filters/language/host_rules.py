@@ -51,7 +51,8 @@ def _check_members(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
     refused = tables.TAKEN | tables.MODULE_METHODS if is_module else tables.TAKEN
     refused |= tables.CONTEXTS.names | file.source.imported.keys()  # decorators of the members behind them
     special = ("__init__", "__post_init__", "__constants__")
-    members = [each for each in node.body if not (is_module and _is_annotation(each))]
+    skips = is_module and not node.decorator_list  # in a dataclass, annotations are fields
+    members = [each for each in node.body if not (skips and _is_annotation(each))]
     names = [name for member in members for name, _ in bound_names(member)]
     for member in members:
         for name, _ in bound_names(member):
@@ -191,8 +192,9 @@ def _check_class(file: Definitions, node: ast.ClassDef) -> Iterator[Found]:
 
 def _check_signature(file: Definitions, node: Function) -> Iterator[Found]:
     for default in defaults(node):
-        is_class = isinstance(default, ast.Name) and default.id in file.classes
-        if not (file.is_constant(default) or is_class):
+        named = file.classes.get(default.id) if isinstance(default, ast.Name) else None
+        is_layer = named is not None and file.kind(named) in (Kind.MODULE, Kind.LAYER)
+        if not (file.is_constant(default) or (is_layer and node.name not in file.kernels)):
             yield default, f"a default that is no constant, {ast.unparse(default)}", "use None or a constant"
     taken, owner = node.args, file.owner(node)
     if taken.kwarg and owner and owner.name == CANDIDATE_ENTRY_POINT and node.name == "forward":

@@ -304,9 +304,9 @@ CONSTRUCTOR_ATTRIBUTES = Group(
     ),
 )
 GPU_ATTRIBUTES = _names("multi_processor_count backend")  # of what `GPU` and `TRITON` return
-# Names of attributes of kernels that code could look into: of others than `self` they are not read.
+# Attributes of kernels that code could look into. A constructor may set them on its module, whose `forward` reads them.
 OF_KERNELS = _names("cache configs fn kernel metadata params run signature src version")
-# Names that no class may give to a member: those, and names of tensors and frames.
+# Names that no class may give to a member: those of kernels, tensors and frames that code could look into.
 TAKEN = OF_KERNELS | _names(
     "apply_ arg_names asm backward bernoulli_ best_config cache_key constexprs cpu cr_frame data_ptr device_caches "
     "do_bench eval exponential_ f_back f_globals forward gi_code gi_frame grad grad_fn handle is_inference is_leaf "

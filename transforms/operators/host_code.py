@@ -39,13 +39,14 @@ class HostCode(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         match node.value:
             case ast.Call(func=function, args=[test, message], keywords=[]) if self._path(function) == "torch._assert":
-                return ast.copy_location(ast.Assert(self.visit(test), message), node)
+                return ast.copy_location(ast.Assert(self.visit(test), self.visit(message)), node)
         self.generic_visit(node)
         return node
 
     def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
         self.generic_visit(node)
-        return node.body if all(self._keeps_dtypes(each.context_expr) for each in node.items) else node
+        is_idle = all(self._keeps_dtypes(each.context_expr) and not each.optional_vars for each in node.items)
+        return node.body if is_idle else node
 
     def _keeps_dtypes(self, node: ast.expr) -> bool:
         """True for a context that turns automatic casts off, as they are in a call."""

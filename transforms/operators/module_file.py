@@ -18,7 +18,8 @@ class ModuleFile:
         self._imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
         self._paths = {name: path for node in self._imports for name, path, _ in _bound(node)}
         self.definitions = {name: node for node in body for name in defined(node)}
-        self.texts = {each.value for node in body for each in ast.walk(node) if isinstance(each, ast.Constant)}
+        constants = (each for node in body for each in ast.walk(node) if isinstance(each, ast.Constant))
+        self.texts = {each.value for each in constants if isinstance(each.value, str)}
 
     def path(self, node: ast.expr) -> str:
         """The path that an imported name or an attribute of one stands for, such as `torch.nn.ReLU`; "" for others."""

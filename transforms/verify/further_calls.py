@@ -17,8 +17,8 @@ from kernelquarry.pipeline.sandbox.inputs import ECHOED, ENDS, MASKED, PADDED, i
 from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.schema.records import Workload
 from kernelquarry.transforms.workloads.resize import (
-    MULTIPLE,
     ONE_MORE,
+    WHOLE_BLOCKS,
     at_numbers,
     crowded,
     each_as_in,
@@ -156,7 +156,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         yield FurtherCall(call)
     for call in each_as_in(own, task.given, _SHORT) if task.given else ():
         yield FurtherCall(call)
-    for columns, distribution in ((MULTIPLE, "normal"), (ONE_MORE, "level")):
+    for columns, distribution in ((WHOLE_BLOCKS, "normal"), (ONE_MORE, "level")):
         for size, call in one_long_row(own, columns).items():
             if size in few_rows:
                 yield FurtherCall(call, distribution, requires=few_rows[size])

@@ -31,7 +31,7 @@ _PERTURBATIONS = (("gpu", "zero_masked", "offset"), ("random",))  # of one call 
 _UNIT, _BLOCK = 64, 16  # a multiple of most blocks; the smallest block of most
 _MOST_TUNED = 1 << 17  # elements of a call that each configuration runs
 _REFERENCE_S = _CALL_S = 1.0  # CPU seconds of one call at other sizes: of the reference once, of the candidate
-_CANCELS = 2.0**-5  # of the usual scale: what is left of inputs that are equal, such as a loss of pairs that match
+_ALIKE_CANCEL = 2.0**-5  # of the usual scale: what is left of inputs that are equal, such as a loss of pairs that match
 _BUDGET_S = 4.0  # CPU seconds of the candidate for all of them
 _SETS = {
     CONSTRUCTOR: "as its constructor makes them",
@@ -123,7 +123,7 @@ def _run(
             tensors |= _one_tensor(call.workload, index, tensors)
     # The first call is that of the first trial, but among alternatives.
     is_usual = calls[0].workload == task.workloads[0]
-    shares = enumerate(_CANCELS if call.one_tensor else CANCELS for call in calls)
+    shares = enumerate(_ALIKE_CANCEL if call.one_tensor else CANCELS for call in calls)
     usual = {index: (0, share) for index, share in shares if index and is_usual}
     reference = Reference(further, trials, tensors, sandbox, settings, _REFERENCE_S, usual)
     known = {call.workload for index, call in enumerate(calls) if reference.decides(index)}

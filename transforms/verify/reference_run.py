@@ -43,8 +43,8 @@ _ANY = re.compile(
 )
 # Operators that round to an integer: on computed values, an error may change the result by one.
 _ROUNDED = re.compile(r"\b(round|floor|ceil|trunc)\(|\.(long|int|short|char|byte|to|type)\(")
-# Whether a product of numbers of very different sizes overflows depends on the order of the factors. Those of
-# parameters have usual sizes.
+# Whether a product of numbers of very different sizes overflows depends on the order of the factors. Attributes of
+# `self` have usual sizes.
 _PRODUCT = re.compile(
     r"[)\]]\.(?:cum)?prod\(|(?<![\w.])(?!(?:math|np|numpy|self(?:\.\w+)+)\.(?:cum)?prod\()[\w.]+\.(?:cum)?prod\("
 )

@@ -31,9 +31,9 @@ _MOST_ALONE = 3 << 18  # the same, where no other size is free: rows of a fixed 
 _PROGRAMS = 66_001
 _MOST_PROGRAMS = 9 << 15  # elements of all tensors of a call with so many programs
 _COLUMNS = 200_003  # of long rows: more than any block has
-# Columns of one row: three of the largest blocks, of which a kernel may take whole ones alone; and one more than blocks
-# of any usual length have together.
-MULTIPLE, ONE_MORE = 3 << 16, (1 << 12) + 1
+# Columns of one row: three of the largest blocks, of which a kernel may take whole ones alone; and one more than a
+# multiple of every usual block, whose last block has one element.
+WHOLE_BLOCKS, ONE_MORE = 3 << 16, (1 << 12) + 1
 _OBLONG = (3, 16), (2, 7), (1, 4)  # the other sizes of a call with an oblong image, and the image's short side
 _MOST_OBLONG = 1 << 17  # elements of all tensors of such a call; outputs may have four times as many
 _MOST = 1 << 17  # elements of all tensors of an enlarged call; interpreting more takes long

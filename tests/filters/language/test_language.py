@@ -54,6 +54,17 @@ class ModelNew(nn.Module):
         return out
 """
 
+FIELDS = "import dataclasses\n@dataclasses.dataclass(eq=False)\nclass A(nn.Module):\n"
+PEEKS = """
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fn = 1
+
+    def peek(self):
+        return self.fn
+"""
+
 LAYER = """
 class Block(nn.Sequential):
     def __init__(self, *layers):
@@ -199,6 +210,7 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
         {"top": "ACTS = {'relu': nn.ReLU, 'gelu': nn.GELU}", "init": "self.act = ACTS['relu']()"},
         {"top": "class A(nn.Module):\n    pass\n\n\nACTS = {'a': A}", "init": "self.act = ACTS['a']()"},
         {"top": "class A(nn.Module):\n    pass", "init": "self.act = {'a': A}['a']()"},
+        {"top": "class A(nn.Module):\n    pass", "init": "act = A if self.sizes else nn.ReLU; self.act = act()"},
         {"top": "class A(nn.Module):\n    pass\nclass B(nn.Module):\n    def __init__(self, act=A):\n        act()"},
         {"top": "import numbers", "init": "self.count = 1 if isinstance(self.sizes, numbers.Integral) else 2"},
         {"top": MOVED},
@@ -269,6 +281,15 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"init": "self.forward = self.helper"}, "attribute called forward"),
         ({"top": "class A(nn.Module):\n    pass", "body": "a = A"}, "the class A as a value"),
         ({"top": "class A(nn.Module):\n    pass\n\n\nMADE = A()"}, "a module A that is made in a call"),
+        ({"top": "class A(nn.Module):\n    pass", "init": "self.made = [A]"}, "the class A as a value"),
+        (
+            {"top": "class A(nn.Module):\n    pass", "init": "a = A if x else 1; self.made = a"},
+            "the class A as a value",
+        ),
+        ({"top": "class A(nn.Module):\n    pass\n@triton.jit\ndef k(x, H: tl.constexpr = A):\n    pass"}, "default"),
+        ({"top": f"{FIELDS}    grad_fn: object"}, "a member grad_fn"),
+        ({"top": PEEKS, "body": "n = A.peek(double)"}, "the attribute fn"),
+        ({"body": "if size: raise ValueError(type(eval))"}, "the name eval"),
         ({"body": "n = self.fn"}, "the attribute fn"),
         ({"init": "self.fn = 1", "body": "n = self.helper.fn"}, "the attribute fn"),
         ({"init": "self.fn = 1", "body": "self = double; n = self.fn"}, "the attribute fn"),

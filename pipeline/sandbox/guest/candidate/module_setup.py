@@ -34,8 +34,8 @@ def instance(namespace: dict[str, Any], source: ModuleSource) -> nn.Module:
     """A new module of a source that is loaded; see `construct`."""
     random.seed(_SEED)
     seed_numpy(_SEED)
-    torch.default_generator.manual_seed(_SEED)
-    if torch.version.cuda:
+    torch.default_generator.manual_seed(_SEED)  # `torch.manual_seed` formats a traceback for each kind of device
+    if torch.version.cuda or torch.version.hip:
         torch.cuda.manual_seed_all(_SEED)
     module = namespace[source.entry_point](*eval(source.init_args, {"torch": torch, "nn": nn} | namespace))
     if not isinstance(module, nn.Module):

@@ -70,10 +70,10 @@ class Memory:
     def _places(
         self, addresses: Array, active: Array | None, dtype: np.dtype[Any], check: Check
     ) -> tuple[Array | None, Array]:
-        """The one storage of all active addresses (None: all are), and their indices there; others are arbitrary.
+        """The one storage of all active addresses, and their indices there; others are arbitrary.
 
-        None, if there are several storages, or if an address lies between items: Triton's own loads and stores handle
-        these, one item after another, and take five times as long.
+        `active` is None if all are. The storage is None if there are several, or if an address lies between items:
+        Triton's own loads and stores handle these, one item after another, and take five times as long.
         """
         touched = addresses if active is None else np.where(active, addresses, addresses.flat[active.argmax()])
         found = self._checked(touched, dtype.itemsize, check, active)

@@ -119,7 +119,7 @@ class _Runs:
         is_half, numbers = self._request.half, self._request.exact[index]
         finite = all(bool(value.isfinite().all()) for value in call.inputs)
         for number, units in enumerate(self._request.nudges[index]):
-            with torch._C.DisableTorchFunction():  # our own arithmetic, a third of a run's calls
+            with torch._C.DisableTorchFunction():  # our own arithmetic names no GPU, and is a third of all calls
                 weights = {
                     name: _nudged(_single(value, is_half), units, generator) for name, value in call.weights.items()
                 }

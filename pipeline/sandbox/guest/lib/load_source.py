@@ -12,7 +12,7 @@ _compiled: dict[str, tuple[str, CodeType]] = {}  # the text of a file, and its c
 
 
 def load_source(code: str, name: str) -> ModuleType:
-    """Write `code` to `<name>.py` in the working folder (the guest's scratch) and import it from there.
+    """Import `code` from `<name>.py` in the working folder, the guest's scratch.
 
     `@triton.jit` and `inspect` read a function's source from its file, so it has to be in one. The
     module is in `sys.modules` while it runs, as for any import; a second load under the same name
@@ -39,11 +39,11 @@ def load_source(code: str, name: str) -> ModuleType:
 
 
 def _code_of(text: str, path: Path) -> CodeType:
-    """The code of a text that is written to a file, unless the file has it."""
+    """The code of a text, which is written to the file unless that has it."""
     known, code = _compiled.get(str(path), ("", None))
-    if code is None or known != text:
+    if code is None or known != text or not path.exists():
+        code = compile(text, str(path), "exec", dont_inherit=True)
         path.write_text(text, encoding="utf-8")
         linecache.checkcache(str(path))
-        code = compile(text, str(path), "exec", dont_inherit=True)
         _compiled[str(path)] = text, code
     return code
