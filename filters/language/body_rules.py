@@ -156,9 +156,9 @@ class Body:
             yield from self.expression(node.value)
         elif not own or not self._sets_attributes:
             yield node, f"an assignment to {ast.unparse(node)}", "set attributes of self, in the constructor"
-        elif node.attr in (
-            tables.TAKEN - tables.OF_KERNELS
-        ) | tables.MODULE_METHODS | self._file.methods.keys() or _is_special(node.attr):
+        elif (
+            _is_special(node.attr) or node.attr in tables.OF_OTHERS | tables.MODULE_METHODS | self._file.methods.keys()
+        ):
             yield node, f"an attribute called {node.attr}", "name it otherwise"
 
     def _may_change(self, node: ast.expr) -> bool:

@@ -306,8 +306,8 @@ CONSTRUCTOR_ATTRIBUTES = Group(
 GPU_ATTRIBUTES = _names("multi_processor_count backend")  # of what `GPU` and `TRITON` return
 # Attributes of kernels that code could look into. A constructor may set them on its module, whose `forward` reads them.
 OF_KERNELS = _names("cache configs fn kernel metadata params run signature src version")
-# Names that no class may give to a member: those of kernels, tensors and frames that code could look into.
-TAKEN = OF_KERNELS | _names(
+# Names that no class may give to an attribute: those of tensors, frames and compiled code that code could look into.
+OF_OTHERS = _names(
     "apply_ arg_names asm backward bernoulli_ best_config cache_key constexprs cpu cr_frame data_ptr device_caches "
     "do_bench eval exponential_ f_back f_globals forward gi_code gi_frame grad grad_fn handle is_inference is_leaf "
     "is_pinned is_set_to is_shared item map_ nargs normal_ numpy output_nr pin_memory pre_run_hooks random_ raw_src "
@@ -315,6 +315,7 @@ TAKEN = OF_KERNELS | _names(
     "requires_grad resize_ retain_grad retains_grad set_ share_memory_ state_dict storage storage_offset tb_frame "
     "tolist train uniform_ untyped_storage warmup zero_grad"
 )
+TAKEN = OF_KERNELS | OF_OTHERS  # which no class may give to a member
 # Members of torch.nn.Module, which no class may define.
 MODULE_METHODS = _names(
     "add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches eval float "

@@ -162,7 +162,8 @@ def _draw_entry(spec: StateSpec, stream: _Stream) -> torch.Tensor:
     return _tensor(values, spec.shape, spec.dtype)
 
 
-_LANE, _EVEN = np.uint64(16), np.uint64(0x0000FFFF0000FFFF)  # bits of a number; every other number of a word
+_LANE = np.uint64(16)  # bits of a number, of which a word has four
+_LOWEST, _EVEN = np.uint64(0xFFFF), np.uint64(0x0000FFFF0000FFFF)  # the lowest number of a word; every other one
 
 
 class _Stream:
@@ -180,9 +181,7 @@ class _Stream:
         one, two, three, last = self._raw(4 * size).reshape(size, 4).T
         pairs = sum(word & _EVEN for word in (one, one >> _LANE, two, two >> _LANE, three, three >> _LANE))
         total = ((pairs >> np.uint64(32)) + (pairs & np.uint64(0xFFFFFFFF))) << np.uint64(32)  # in units of 2^-48
-        total += (last & np.uint64(0xFFFF)) << _LANE | last >> _LANE & np.uint64(
-            0xFFFF
-        )  # fills the mantissa, so that sums must round
+        total += (last & _LOWEST) << _LANE | last >> _LANE & _LOWEST  # fills the mantissa, so that sums must round
         return (total.view(np.int64) - (_SUMMANDS << 47)) / 2.0**48
 
     def uniform(self, size: int) -> Array:

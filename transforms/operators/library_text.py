@@ -11,12 +11,12 @@ from pathlib import Path
 
 from kernelquarry.pipeline.schema import parse_python
 from kernelquarry.transforms.tidy.kernel.mathematics import MATHEMATICS, NEEDS
+from kernelquarry.transforms.tidy.syntax.print_code import LINE
 
 from .pointwise import BINARY, PADS, UNARY, WHERE, binary_text, pad_text, unary_text
 
 _FOLDER = Path(__file__).with_name("library")
 _HELPER = re.compile(r"\b(\w+)_of\(")
-_WIDTH = 110  # characters of a line of comments
 
 
 @cache
@@ -81,5 +81,5 @@ def library_text(functions: Sequence[str]) -> str:
 
 
 def _comment(text: str) -> str:
-    lines = textwrap.wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+    lines = textwrap.wrap(text, LINE, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
     return "\n".join(lines) + "\n"

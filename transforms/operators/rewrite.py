@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 
+from kernelquarry.filters.language.idle import is_text
 from kernelquarry.pipeline.schema import parse_python
 from kernelquarry.transforms.slice.traced_graph import Node
 
@@ -71,7 +72,7 @@ class Rewriter(ast.NodeTransformer):
         node.body = [
             each if isinstance(each, ast.AnnAssign) else self.visit(each)
             for each in node.body
-            if not _is_text(each) and (not isinstance(each, ast.FunctionDef) or each.name in kept)
+            if not is_text(each) and (not isinstance(each, ast.FunctionDef) or each.name in kept)
         ] or [ast.Pass()]
         if node.name == NEW and "__init__" in kept:
             methods["__init__"].body[:0] = self._replacements(methods["__init__"])
@@ -97,7 +98,7 @@ class Rewriter(ast.NodeTransformer):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
         node.args = self.visit(node.args)
-        node.body = [self.visit(each) for each in node.body if not _is_text(each)] or [ast.Pass()]
+        node.body = [self.visit(each) for each in node.body if not is_text(each)] or [ast.Pass()]
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
@@ -330,7 +331,3 @@ def _is_neutral(call: Node) -> bool:
 
 def _is_own(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(OWN)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

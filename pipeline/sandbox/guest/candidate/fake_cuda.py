@@ -172,7 +172,7 @@ def _redirected(
     """The call for the CPU, and the device that it names for its result; None if it names none."""
     if len(args) < 2 and not kwargs and func not in _MOVES:
         return func, args, kwargs, None
-    if func in (Tensor.cuda, Tensor.cpu):
+    if func in _MOVES:
         kwargs = {name: value for name, value in kwargs.items() if name != "device"}
         return Tensor.to, (args[0], _HOST), kwargs, DEVICE if func is Tensor.cuda else _HOST
     if func is torch.device:
