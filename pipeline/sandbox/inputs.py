@@ -378,6 +378,13 @@ def _level(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
     return _assorted(stream, shape, _LEVEL)
 
 
+def _ending(stream: _Stream, shape: _Shape) -> Array:
+    """Normal numbers; the last of each row is twice as large as all others, so that sums show if it is left out."""
+    rows = stream.normal(math.prod(shape)).reshape(-1, max(1, shape[-1]) if shape else 1)
+    rows[:, -1:] = 2 * np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    return rows.reshape(-1)
+
+
 def _masked(stream: _Stream, shape: _Shape, padded: bool = False) -> Array:
     """Normal numbers; every sixteenth row, and at least one, has a run of -inf over a third of it, as a mask makes it.
 
@@ -478,6 +485,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "assorted": _assorted,
     "columns": _columns,
     "level": _level,
+    "ending": _ending,
     ENDS: _ends,
     MASKED: _masked,
     PADDED: _left_padded,

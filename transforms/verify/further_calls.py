@@ -87,7 +87,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
     | each two free sizes beyond 512 | normal |
     | each free size as in the file's own call | normal |
     | each free size above 65,536, columns above 200,000, the others 2 | normal; of few rows, every kind along rows |
-    | one row of three large blocks; one of 4,097 columns | normal; of one magnitude |
+    | one row of three large blocks; one of 4,097 columns | normal; the last one the largest |
     | more elements than a constant of the sources | normal |
     """
     first = task.workloads[0]
@@ -156,7 +156,7 @@ def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
         yield FurtherCall(call)
     for call in each_as_in(own, task.given, _SHORT) if task.given else ():
         yield FurtherCall(call)
-    for columns, distribution in ((WHOLE_BLOCKS, "normal"), (ONE_MORE, "level")):
+    for columns, distribution in ((WHOLE_BLOCKS, "normal"), (ONE_MORE, "ending")):
         for size, call in one_long_row(own, columns).items():
             if size in few_rows:
                 yield FurtherCall(call, distribution, requires=few_rows[size])

@@ -45,6 +45,7 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "assorted": "24fe8aa6190a57d9",
         "columns": "9b172a1d6b92c117",
         "level": "29fad9d36af09da2",
+        "ending": "4d7f48531632c6d9",
         "ends": "e8c1b00754133b79",
         "huge": "39146dd1f645062e",
         "masked": "a4638915f06f2817",
@@ -212,6 +213,11 @@ def test_level_rows_are_of_the_same_kinds_and_of_one_order_of_magnitude() -> Non
     sizes = x.abs().max(-1).values
     assert sizes.max() < 2000 and (sizes > 0.1).sum() == 26, "but for two tiny rows"
     assert set.union(*map(kinds_of, x)) == KINDS.keys() - {"large"}
+
+
+def test_the_last_number_of_a_row_counts_in_its_sum() -> None:
+    (x,) = draw_inputs(workload(floats(3, 4097)), "ending", 0)
+    assert ((x[:, -1] ** 2) > 0.01 * (x**2).sum(-1)).all() and (x.argmax(-1) == 4096).all()
 
 
 def test_rows_echo_earlier_inputs_and_weights() -> None:

@@ -34,7 +34,9 @@ def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
     for axis in (0, 1):
         long = [call for call in calls if shape(call)[axis] > 1024]
         kinds = {"columns", "level", MASKED, "normal"}
-        assert {call.distribution for call in long} == kinds | ({"assorted"} if axis else set()), "not of many rows"
+        assert {call.distribution for call in long} == kinds | ({"assorted", "ending"} if axis else set()), (
+            "not of many rows"
+        )
         of_kinds = [shape(call) for call in long if call.distribution in ("assorted", "level")]
         lengths = {sizes[axis] for sizes in of_kinds if sizes[1 - axis] >= 13}
         assert any(n % 2 for n in lengths)
@@ -46,7 +48,9 @@ def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
         call for call in further_calls(replace(TASK, python_code="x + 1")) if max(shape(call)) in (3 << 12, 3 << 14)
     ]
     assert {call.distribution for call in plain} == {"normal"}
-    assert {"normal", "small", ECHOED, "columns", "assorted", "level", MASKED} == {call.distribution for call in calls}
+    assert {"normal", "small", ECHOED, "columns", "assorted", "level", "ending", MASKED} == {
+        call.distribution for call in calls
+    }
     assert all(call.distribution in DISTRIBUTIONS for call in calls)
 
 
