@@ -103,7 +103,7 @@ class Origins:
         return node.attr in names if names else tables.is_tensor_attribute(node.attr) or node.attr in _COUNTS
 
     def every_bound(self, node: ast.Name, test: Callable[[ast.expr | None], bool]) -> bool:
-        """True if every value that the function around `node` binds to the variable passes the test."""
+        """True if every value that the variable may have at `node` passes the test; its function binds them all."""
         scope = next((each for each in self._source.ancestors(node) if isinstance(each, (Function, ast.Lambda))), None)
         if not isinstance(scope, Function) or node.id in arguments(scope):
             return False
@@ -113,10 +113,19 @@ class Origins:
         self._pending.add(key)
         try:
             names = [each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id == node.id]
-            values = [value for each in names if is_stored(each) for value in self.bound(each)]
+            reaching = [each for each in names if is_stored(each) and self._may_reach(each, node)]
+            values = [value for each in reaching for value in self.bound(each)]
             return bool(values) and all(map(test, values))
         finally:
             self._pending.discard(key)
+
+    def _may_reach(self, store: ast.Name, node: ast.Name) -> bool:
+        """True if the store stands before the node, or a loop has both, or a generator the node."""
+        around = [each for each in self._source.ancestors(node) if isinstance(each, (ast.For, ast.While))]
+        if any(isinstance(each, ast.GeneratorExp) for each in self._source.ancestors(node)):
+            return True
+        is_before = (store.lineno, store.col_offset) < (node.lineno, node.col_offset)
+        return is_before or any(each in around for each in self._source.ancestors(store))
 
     def bound(self, target: ast.expr) -> Iterator[ast.expr | None]:
         """The value that a target of an assignment or a loop gets; None if it is not known."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from .module_file import ModuleFile
+from kernelquarry.filters.language.tables import TAKEN
+
+from .module_file import ModuleFile, attributes
 from .write_call import parsed
 
 # Expressions by the path of what they call or name.
@@ -20,6 +22,7 @@ _CALLS = dict.fromkeys(
 )
 _VALUES = {"numpy.pi": "3.141592653589793", "numpy.inf": "float('inf')", "numpy.e": "2.718281828459045"}
 _AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast")
+_RENAMED = TAKEN - {"forward"}
 _DECORATORS = ("abc.abstractmethod", "torch.fx.wrap", "torch.jit.ignore", "torch.jit.export", "torch.jit.unused")
 
 
@@ -27,19 +30,38 @@ class HostCode(ast.NodeTransformer):
     """Rewrites definitions of a file in place."""
 
     def __init__(self, file: ModuleFile) -> None:
-        self._path = file.path
+        self._file, self._path = file, file.path
+        self._is_sequential = False
+        self._missing: dict[str, ast.expr] = {}  # attributes that a constructor may not set: their values if so
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        self._is_sequential = any(self._path(base) == "torch.nn.Sequential" for base in node.bases)
+        self._missing = {}
+        self.generic_visit(node)
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef) and each.name in _RENAMED:
+                each.name = f"call_{each.name}"
+            if isinstance(each, ast.FunctionDef) and each.name == "__init__":
+                started = 1 + next((place for place, line in enumerate(each.body) if _starts(line)), -1)
+                each.body[started:started] = [
+                    ast.Assign([_of_self(name, ast.Store())], value) for name, value in self._missing.items()
+                ]
+        return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.decorator_list = [
             each for each in node.decorator_list if self._path(each) not in _DECORATORS and not self._keeps_dtypes(each)
         ]
         self.generic_visit(node)
+        node.body = [each for each in node.body if not isinstance(each, ast.Pass)] or [ast.Pass()]
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         match node.value:
             case ast.Call(func=function, args=[test, message], keywords=[]) if self._path(function) == "torch._assert":
                 return ast.copy_location(ast.Assert(self.visit(test), self.visit(message)), node)
+            case ast.Call(func=ast.Name(id=name)) if _is_check(self._file.definitions.get(name)):
+                return ast.Pass()
         self.generic_visit(node)
         return node
 
@@ -60,10 +82,44 @@ class HostCode(ast.NodeTransformer):
         self.generic_visit(node)
         if path == "typing.cast" and len(node.args) == 2:
             return node.args[1]
+        match node:
+            case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id="self"), ast.Constant(value=str(name))]):
+                self._missing[name] = ast.Constant(None)
+                return ast.Compare(_of_self(name), [ast.IsNot()], [ast.Constant(None)])
+            case ast.Call(
+                func=ast.Name(id="getattr"),
+                args=[ast.Name(id="self"), ast.Constant(value=str(name)), ast.Constant() as value],
+            ):
+                self._missing[name] = value
+                return _of_self(name)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr="_modules"), attr="values")
+            ):
+                return ast.Name("self", ast.Load()) if self._is_sequential else node
         return parsed(_CALLS[path]) if path in _CALLS else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if (path := self._path(node)) in _VALUES:
             return parsed(_VALUES[path])
         self.generic_visit(node)
+        if node.attr in _RENAMED & self._file.methods and isinstance(node.value, ast.Name) and node.value.id == "self":
+            node.attr = f"call_{node.attr}"
         return node
+
+
+def _of_self(name: str, context: ast.expr_context | None = None) -> ast.Attribute:
+    return ast.Attribute(ast.Name("self", ast.Load()), name, context or ast.Load())
+
+
+def _starts(node: ast.stmt) -> bool:
+    """True for the call of the constructor of the class before."""
+    return isinstance(node, ast.Expr) and "__init__" in attributes(node)
+
+
+def _is_check(node: ast.stmt | None) -> bool:
+    """True for a function that does nothing but compute and raise."""
+    parts = list(ast.walk(node)) if isinstance(node, ast.FunctionDef) else []
+    stores = [
+        each for each in parts if isinstance(each, ast.Attribute | ast.Subscript) and isinstance(each.ctx, ast.Store)
+    ]
+    return any(isinstance(each, ast.Raise) for each in parts) and not stores

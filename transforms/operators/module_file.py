@@ -11,13 +11,18 @@ _GIVEN = {"torch": "torch", "nn": "torch.nn", "triton": "triton", "tl": "triton.
 
 
 class ModuleFile:
-    """`definitions` are those of the file by name, `texts` its strings."""
+    """`definitions` are those of the file by name, `texts` its strings, `methods` those of its classes, `reached` those
+    that calls of a class may reach.
+    """
 
     def __init__(self, code: str) -> None:
         body = parse_python.parse(code).body
         self._imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
         self._paths = {name: path for node in self._imports for name, path, _ in _bound(node)}
         self.definitions = {name: node for node in body for name in defined(node)}
+        classes = [node for node in body if isinstance(node, ast.ClassDef)]
+        self.reached = _reached(classes)
+        self.methods = {each.name for node in classes for each in node.body if isinstance(each, ast.FunctionDef)}
         constants = (each for node in body for each in ast.walk(node) if isinstance(each, ast.Constant))
         self.texts = {each.value for each in constants if isinstance(each.value, str)}
 
@@ -38,6 +43,28 @@ class ModuleFile:
                 node.names = kept
                 found.append(ast.unparse(node))
         return found
+
+
+def _reached(classes: Sequence[ast.ClassDef]) -> dict[ast.ClassDef, set[str]]:
+    """The methods that calls may reach in a class, its bases and what derives from it, among other attributes."""
+    families = {node: [node] for node in classes}
+    for node in classes:
+        for base in node.bases:
+            for other in classes:
+                if isinstance(base, ast.Name) and other.name == base.id and families[other] is not families[node]:
+                    families[other] += families[node]
+                    families |= dict.fromkeys(families[other], families[other])
+    return {node: _reached_in(family) for node, family in families.items()}
+
+
+def _reached_in(family: Sequence[ast.ClassDef]) -> set[str]:
+    methods = [
+        (each.name, attributes(each)) for node in family for each in node.body if isinstance(each, ast.FunctionDef)
+    ]
+    found = {"__init__", "forward"}
+    while new := {name for method, used in methods if method in found for name in used} - found:
+        found |= new
+    return found
 
 
 def _bound(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, ast.alias]]:

@@ -19,7 +19,7 @@ from .host_code import HostCode
 from .layers import class_name, layer_text
 from .library_text import library_text
 from .module_file import ModuleFile, defined, names, needed_early
-from .rewrite import ENTRY, Rewriter
+from .rewrite import ENTRY, NEW, Rewriter
 from .write_call import OWN
 
 _IMPORTS = ("import torch", "import triton", "import triton.language as tl", "from torch import nn")
@@ -36,7 +36,8 @@ def port_module(code: str, graph: Sequence[Node]) -> str:
     nodes = _rewritten(file, rewriter)
     has_kernel = "_kernel[" in library_text([*rewriter.functions])
     if not (has_kernel or rewriter.called or rewriter.is_inherited):
-        raise NotWritten("no kernel")
+        _copy_result(nodes, graph)
+        rewriter.functions.setdefault("copied")
     named = {name for node in nodes for name in names(node)}
     if outside := [name for name in rewriter.called if class_name(name) not in named]:
         raise NotWritten(f"a layer {outside[0]} that the module does not make")
@@ -62,6 +63,19 @@ def _rewritten(file: ModuleFile, rewriter: Rewriter) -> list[ast.stmt]:
             kept |= dict.fromkeys(defined(definition), host.visit(rewriter.visit(definition)))
             pending += names(kept[name])
     return list({id(kept[name]): kept[name] for name in file.definitions if name in kept}.values())
+
+
+def _copy_result(nodes: Sequence[ast.stmt], graph: Sequence[Node]) -> None:
+    """Let a kernel copy what a module of views returns. Raises: NotWritten: that is no tensor."""
+    methods = [each for node in nodes if getattr(node, "name", "") == NEW for each in getattr(node, "body", ())]
+    forward = [each for each in methods if isinstance(each, ast.FunctionDef) and each.name == "forward"]
+    returns = [each for one in forward for each in ast.walk(one) if isinstance(each, ast.Return)]
+    if not returns or not graph[-1].shapes or any(node.is_operator for node in graph):
+        raise NotWritten("no kernel")
+    for each in returns:
+        if each.value is None or isinstance(each.value, ast.Tuple | ast.List | ast.Dict):
+            raise NotWritten("no kernel")
+        each.value = ast.Call(ast.Name(f"{OWN}copied", ast.Load()), [each.value], [])
 
 
 def _called(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from kernelquarry.transforms.slice.traced_graph import Node
 
 from .calls import NotWritten, is_view
 from .layers import USUAL, class_name, function_of, layer_result, result_of
-from .module_file import ModuleFile, attributes
+from .module_file import ModuleFile
 from .write_call import OWN, SETS, operands, parsed, write_call, write_set
 
 ENTRY, NEW = "Model", "ModelNew"
@@ -50,7 +50,8 @@ class Rewriter(ast.NodeTransformer):
         self.functions: dict[str, None] = {}
         self._owner: ast.ClassDef | None = None  # of the statements that are visited
         self._inherited = list(filter(None, map(self._inherited_layer, file.definitions.values())))
-        self.is_inherited = False  # whether a layer of such a class was called
+        # Whether a layer of such a class was called.
+        self.is_inherited = bool(self._inherited_layer(file.definitions.get(ENTRY)))
 
     # Definitions
 
@@ -63,12 +64,7 @@ class Rewriter(ast.NodeTransformer):
         node.bases = [ast.Name(NEW) if isinstance(b, ast.Name) and b.id == ENTRY else b for b in bases]
         self._owner = node
         methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
-        kept = {"__init__", "forward"} & methods.keys()
-        pending = list(kept)
-        while pending:
-            for name in set(attributes(methods[pending.pop()])) & methods.keys() - kept:
-                kept.add(name)
-                pending.append(name)
+        kept = self._file.reached.get(node, set()) & methods.keys()
         node.body = [
             each if isinstance(each, ast.AnnAssign) else self.visit(each)
             for each in node.body
@@ -196,7 +192,7 @@ class Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Name(NEW, node.ctx), node)
         return self._layer(node) or node
 
-    def _inherited_layer(self, node: ast.stmt) -> str:
+    def _inherited_layer(self, node: ast.stmt | None) -> str:
         """The layer whose `forward` a class has; "" if it has its own."""
         if not isinstance(node, ast.ClassDef) or "forward" in {getattr(each, "name", "") for each in node.body}:
             return ""

@@ -157,6 +157,7 @@ def test_an_evil_case_is_outside_where_its_header_says_so() -> None:
     [
         {"body": "a, *b = x.shape; n = a if a > 1 else math.prod(b)"},
         {"body": "sizes = [n for n in x.shape]; sizes.append(1); sizes[0] = 2"},
+        {"body": "rows = []\n        for n in x.shape:\n            rows.append(n)\n        rows = self.helper(rows)"},
         {"body": "for at, n in enumerate(x.shape): size += at * n"},
         {"body": "grid = lambda meta: (triton.cdiv(size, meta['BLOCK']),)"},
         {"body": "if x.dim() > 9: raise ValueError(f'{x.shape} is of another size')"},
@@ -313,6 +314,11 @@ def test_code_that_fails_in_any_case_is_found_first(parts: dict[str, str], what:
         ({"body": "sizes = self.sizes; sizes.append(1)"}, "change of sizes"),
         ({"body": "sizes = self.sizes; sizes += [1]"}, "change of sizes"),
         ({"body": "sizes = []; sizes = made; sizes.append(1)"}, "change of sizes"),
+        (
+            {"body": "sizes = []\n        for i in range(2):\n            sizes.append(i)\n            sizes = made"},
+            "change of sizes",
+        ),
+        ({"body": "sizes = []; d = list(sizes.append(i) for i in made); sizes = made"}, "change of sizes"),
         ({"body": "TABLE['rows'] = 5"}, "change of TABLE"),
         ({"body": "list.append(made, 1)"}, "change of list"),
         ({"body": "made.clear()", "top": "class Block:\n    def clear(self):\n        return 1"}, "change of made"),
