@@ -9,6 +9,7 @@ import ast
 import functools
 import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -36,7 +37,8 @@ from .values import (
 if TYPE_CHECKING:
     from .expressions import Expressions
 
-_CONTAINERS = {"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict", "torch.nn.ParameterList"}
+_SEQUENTIAL = "torch.nn.Sequential"
+_CONTAINERS = {"torch.nn.ModuleList", _SEQUENTIAL, "torch.nn.ModuleDict", "torch.nn.ParameterList"}
 _READ = frozenset("shape dtype ndim T mT real imag itemsize nbytes layout".split())  # of tensors, without a call
 _OF_TYPES: tuple[tuple[Any, frozenset[str]], ...] = (
     (torch.Size, frozenset("numel index count".split())),
@@ -141,6 +143,8 @@ def _of_layer(evaluator: Expressions, layer: Layer, name: str) -> Any:
     if name == "get_submodule":
         return Native(name, lambda path: functools.reduce(_submodule, path.split("."), layer))
     own = evaluator.global_value(layer.path) if layer.path in evaluator.definitions.classes else None
+    if name == "forward" and isinstance(own, Class) and own.find(name) is None and layer.base == _SEQUENTIAL:
+        return Bound(replace(layer, path=_SEQUENTIAL), ())
     if isinstance(own, Class) and name not in layer.attributes:
         return _member(evaluator, own, name, layer)
     if own is not None and name in layer.attributes:

@@ -270,7 +270,7 @@ def test_memory_is_only_metadata() -> None:
 
 
 @pytest.mark.parametrize("base", ["nn.Sequential", "nn.LSTM"])  # candidates of models may derive from the first alone
-def test_classes_derived_from_layers_hold_state_and_run_nothing(base: str) -> None:
+def test_classes_derived_from_layers_hold_state_and_run_nothing_of_their_own(base: str) -> None:
     snapshot: dict[str, Any] = {
         "root": 0,
         "modules": [
@@ -285,14 +285,17 @@ def test_classes_derived_from_layers_hold_state_and_run_nothing(base: str) -> No
     body = 'copy[(1,)](x, self.parts.get_submodule("0").weight, 0)\nreturn x'
     plan = plan_of(body, head=head, snapshot=snapshot)
     assert "out=float32(state parts.0.weight, [7, 5], [5, 1], 0)" in plan.launch_log()[0]
-    with pytest.raises(Unsupported, match="the attribute forward of a layer Parts"):
-        plan_of("return self.parts(x)", head=head, snapshot=snapshot)
     by_number = "for each in self.parts:\n    copy[(1,)](x, each.weight, self.parts[0].weight.numel())"
     if base == "nn.Sequential":
         assert "n=35" in plan_of(by_number, head=head, snapshot=snapshot).launch_log()[0]
         with pytest.raises(Unsupported, match="a slice of a Parts"):
             plan_of("return self.parts[:1]", head=head, snapshot=snapshot)
+        called = plan_of("return self.parts(x)", head=head, snapshot=snapshot)
+        assert called.operators == plan_of("return self.parts[0](x)", head=head, snapshot=snapshot).operators
+        assert [view.shape for view in called.outputs] == [(3, 7)]
     else:
+        with pytest.raises(Unsupported, match="the attribute forward of a layer Parts"):
+            plan_of("return self.parts(x)", head=head, snapshot=snapshot)
         with pytest.raises(Unsupported):
             plan_of(by_number, head=head, snapshot=snapshot)
 
