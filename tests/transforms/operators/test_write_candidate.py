@@ -248,6 +248,11 @@ def test_a_module_that_derives_from_another_is_written(sandbox: Sandbox) -> None
     candidate = written(code, Call({"x": (2, 4, 6)}), Call({"x": (3, 5, 8)}), sandbox=sandbox)
     assert "mul_scalar(x, 2.0)" in candidate.triton_code and "unused" not in candidate.triton_code
     assert isinstance(verify(candidate, sandbox, QUICK), Kept)
+    code = source(
+        "self.both(x)", "self.both = Both(nn.ReLU(), nn.Softplus())", helpers="class Both(nn.Sequential):\n    pass"
+    )
+    candidate = written(code, IMAGE, Call({"x": (3, 5, 8)}), sandbox=sandbox)
+    assert isinstance(verify(candidate, sandbox, QUICK), Kept)
     code = source("2", base="nn.Linear", parameters="*sizes", init_args="[8, 4]")
     code = code.replace("    def forward(self, x):\n        return 2\n", "").replace("__init__()", "__init__(*sizes)")
     candidate = written(code, Call({"x": (2, 8)}), Call({"x": (3, 8)}), sandbox=sandbox)
