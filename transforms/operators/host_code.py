@@ -60,10 +60,27 @@ class HostCode(ast.NodeTransformer):
         match node.value:
             case ast.Call(func=function, args=[test, message], keywords=[]) if self._path(function) == "torch._assert":
                 return ast.copy_location(ast.Assert(self.visit(test), self.visit(message)), node)
-            case ast.Call(func=ast.Name(id=name)) if _is_check(self._file.definitions.get(name)):
+            case ast.Call(func=ast.Name()) if self._is_check(node, ()):
                 return ast.Pass()
         self.generic_visit(node)
         return node
+
+    def _is_check(self, node: ast.Expr, around: tuple[str, ...]) -> bool:
+        """True for a call of a function that does nothing but compute and raise."""
+        match node.value:
+            case ast.Call(func=ast.Name(id=name)) if name not in around:
+                function = self._file.definitions.get(name)
+            case _:
+                return isinstance(node.value, ast.Constant)
+        parts = list(ast.walk(function)) if isinstance(function, ast.FunctionDef) else []
+        given = {each.arg for each in parts if isinstance(each, ast.arg)}
+        changes = any(
+            (isinstance(getattr(each, "ctx", None), ast.Store) and not isinstance(each, ast.Name | ast.Tuple))
+            or (isinstance(each, ast.AugAssign) and ast.unparse(each.target) in given)
+            or (isinstance(each, ast.Expr) and not self._is_check(each, (*around, name)))
+            for each in parts
+        )
+        return any(isinstance(each, ast.Raise) for each in parts) and not changes
 
     def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
         self.generic_visit(node)
@@ -114,12 +131,3 @@ def _of_self(name: str, context: ast.expr_context | None = None) -> ast.Attribut
 def _starts(node: ast.stmt) -> bool:
     """True for the call of the constructor of the class before."""
     return isinstance(node, ast.Expr) and "__init__" in attributes(node)
-
-
-def _is_check(node: ast.stmt | None) -> bool:
-    """True for a function that does nothing but compute and raise."""
-    parts = list(ast.walk(node)) if isinstance(node, ast.FunctionDef) else []
-    stores = [
-        each for each in parts if isinstance(each, ast.Attribute | ast.Subscript) and isinstance(each.ctx, ast.Store)
-    ]
-    return any(isinstance(each, ast.Raise) for each in parts) and not stores

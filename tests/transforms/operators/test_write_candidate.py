@@ -220,6 +220,23 @@ def test_the_language_has_other_words(statement: str, text: str, sandbox: Sandbo
     assert isinstance(verify(candidate, sandbox, QUICK), Kept)
 
 
+@pytest.mark.parametrize("change", ["x.mul_(2)", "x += 1", "x[0] = 1", "double(x)"])
+def test_a_function_that_changes_something_is_no_check(change: str, sandbox: Sandbox) -> None:
+    helpers = f"""\
+        def double(x):
+            if x.ndim < 3:
+                raise ValueError
+            x.mul_(2)
+
+        def check(x):
+            if x.ndim < 3:
+                raise ValueError
+            {change}
+    """
+    outcome = write_candidate(probed(source("y = x + 1\ncheck(y)\nreturn y", helpers=helpers), IMAGE), sandbox)
+    assert not isinstance(outcome, Kept) or "check(y)" in outcome.record.triton_code
+
+
 @pytest.mark.parametrize(
     ("code", "text"),
     [
