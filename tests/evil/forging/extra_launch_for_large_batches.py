@@ -1,8 +1,8 @@
 # /// case
 # reference = "batched_products"
-# reason = "untried_path"
+# reason = ["untried_path", "wrong_values"]
 # source = "a path of its own for what is timed (KernelBench, METR)"
-# caught_by = "plans with a large batch: other launches than in a trial"
+# caught_by = "plans with a large batch: other launches than in a trial; or that batch, if there is time to run it"
 # ///
 
 """A launch for each matrix of the batch, and one that ruins the last of many."""
