@@ -113,19 +113,24 @@ class Origins:
         self._pending.add(key)
         try:
             names = [each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id == node.id]
-            reaching = [each for each in names if is_stored(each) and self._may_reach(each, node)]
+            reaching = self._reaching(node, [each for each in names if is_stored(each)])
             values = [value for each in reaching for value in self.bound(each)]
             return bool(values) and all(map(test, values))
         finally:
             self._pending.discard(key)
 
-    def _may_reach(self, store: ast.Name, node: ast.Name) -> bool:
-        """True if the store stands before the node, or a loop has both, or a generator the node."""
-        around = [each for each in self._source.ancestors(node) if isinstance(each, (ast.For, ast.While))]
-        if any(isinstance(each, ast.GeneratorExp) for each in self._source.ancestors(node)):
-            return True
-        is_before = (store.lineno, store.col_offset) < (node.lineno, node.col_offset)
-        return is_before or any(each in around for each in self._source.ancestors(store))
+    def _reaching(self, node: ast.Name, stores: list[ast.Name]) -> list[ast.Name]:
+        """The stores before `node` or in a loop around it; all, if it is in a generator, which may run after them."""
+        around = [*self._source.ancestors(node)]
+        if any(isinstance(each, ast.GeneratorExp) for each in around):
+            return stores
+        loops = {each for each in around if isinstance(each, (ast.For, ast.While))}
+        place = node.lineno, node.col_offset
+        return [
+            each
+            for each in stores
+            if (each.lineno, each.col_offset) < place or not loops.isdisjoint(self._source.ancestors(each))
+        ]
 
     def bound(self, target: ast.expr) -> Iterator[ast.expr | None]:
         """The value that a target of an assignment or a loop gets; None if it is not known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelquarry.filters.language.idle import is_text
 from kernelquarry.filters.language.tables import TAKEN
 
 from .module_file import ModuleFile, attributes
@@ -60,24 +61,24 @@ class HostCode(ast.NodeTransformer):
         match node.value:
             case ast.Call(func=function, args=[test, message], keywords=[]) if self._path(function) == "torch._assert":
                 return ast.copy_location(ast.Assert(self.visit(test), self.visit(message)), node)
-            case ast.Call(func=ast.Name()) if self._is_check(node, ()):
+            case ast.Call() if self._is_idle(node, ()):
                 return ast.Pass()
         self.generic_visit(node)
         return node
 
-    def _is_check(self, node: ast.Expr, around: tuple[str, ...]) -> bool:
-        """True for a call of a function that does nothing but compute and raise."""
+    def _is_idle(self, node: ast.Expr, around: tuple[str, ...]) -> bool:
+        """True for a text, or a call of a function that does nothing but compute and raise, outside of `around`."""
         match node.value:
             case ast.Call(func=ast.Name(id=name)) if name not in around:
                 function = self._file.definitions.get(name)
             case _:
-                return isinstance(node.value, ast.Constant)
+                return is_text(node)
         parts = list(ast.walk(function)) if isinstance(function, ast.FunctionDef) else []
         given = {each.arg for each in parts if isinstance(each, ast.arg)}
         changes = any(
             (isinstance(getattr(each, "ctx", None), ast.Store) and not isinstance(each, ast.Name | ast.Tuple))
             or (isinstance(each, ast.AugAssign) and ast.unparse(each.target) in given)
-            or (isinstance(each, ast.Expr) and not self._is_check(each, (*around, name)))
+            or (isinstance(each, ast.Expr) and not self._is_idle(each, (*around, name)))
             for each in parts
         )
         return any(isinstance(each, ast.Raise) for each in parts) and not changes

@@ -50,7 +50,7 @@ class Rewriter(ast.NodeTransformer):
         self.functions: dict[str, None] = {}
         self._owner: ast.ClassDef | None = None  # of the statements that are visited
         self._inherited = list(filter(None, map(self._inherited_layer, file.definitions.values())))
-        # Whether a layer of such a class was called.
+        # Whether a layer of such a class was called, or the module is one.
         self.is_inherited = bool(self._inherited_layer(file.definitions.get(ENTRY)))
 
     # Definitions

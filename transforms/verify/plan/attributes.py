@@ -37,8 +37,8 @@ from .values import (
 if TYPE_CHECKING:
     from .expressions import Expressions
 
-_SEQUENTIAL = "torch.nn.Sequential"
-_CONTAINERS = {"torch.nn.ModuleList", _SEQUENTIAL, "torch.nn.ModuleDict", "torch.nn.ParameterList"}
+SEQUENTIAL = "torch.nn.Sequential"
+_CONTAINERS = {"torch.nn.ModuleList", SEQUENTIAL, "torch.nn.ModuleDict", "torch.nn.ParameterList"}
 _READ = frozenset("shape dtype ndim T mT real imag itemsize nbytes layout".split())  # of tensors, without a call
 _OF_TYPES: tuple[tuple[Any, frozenset[str]], ...] = (
     (torch.Size, frozenset("numel index count".split())),
@@ -143,8 +143,8 @@ def _of_layer(evaluator: Expressions, layer: Layer, name: str) -> Any:
     if name == "get_submodule":
         return Native(name, lambda path: functools.reduce(_submodule, path.split("."), layer))
     own = evaluator.global_value(layer.path) if layer.path in evaluator.definitions.classes else None
-    if name == "forward" and isinstance(own, Class) and own.find(name) is None and layer.base == _SEQUENTIAL:
-        return Bound(replace(layer, path=_SEQUENTIAL), ())
+    if name == "forward" and isinstance(own, Class) and own.find(name) is None and layer.base == SEQUENTIAL:
+        return Bound(replace(layer, path=SEQUENTIAL), ())
     if isinstance(own, Class) and name not in layer.attributes:
         return _member(evaluator, own, name, layer)
     if own is not None and name in layer.attributes:

@@ -251,7 +251,7 @@ class Evaluator(Statements):
     def _call_module(self, layer: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if layer.path in self.definitions.classes:
             return self.call(attributes.attribute(self, layer, "forward"), args, kwargs)
-        if layer.path == "torch.nn.Sequential":
+        if layer.path == attributes.SEQUENTIAL:
             (value,) = args
             for each in layer.children():
                 value = self._call_module(each, [value], {})
