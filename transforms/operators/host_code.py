@@ -33,10 +33,13 @@ class HostCode(ast.NodeTransformer):
     def __init__(self, file: ModuleFile) -> None:
         self._file, self._path = file, file.path
         self._is_sequential = False
-        self._missing: dict[str, ast.expr] = {}  # attributes that a constructor may not set: their values if so
+        self._sets_all = False  # whether the constructor of the class alone sets its attributes
+        self._missing: dict[str, ast.expr] = {}  # attributes that it may not set: their values if so
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         self._is_sequential = any(self._path(base) == "torch.nn.Sequential" for base in node.bases)
+        derives = any(isinstance(base, ast.Name) and base.id in self._file.definitions for base in node.bases)
+        self._sets_all = not derives and any(getattr(each, "name", "") == "__init__" for each in node.body)
         self._missing = {}
         self.generic_visit(node)
         for each in node.body:
@@ -101,13 +104,15 @@ class HostCode(ast.NodeTransformer):
         if path == "typing.cast" and len(node.args) == 2:
             return node.args[1]
         match node:
-            case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id="self"), ast.Constant(value=str(name))]):
+            case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id="self"), ast.Constant(value=str(name))]) if (
+                self._sets_all
+            ):
                 self._missing[name] = ast.Constant(None)
                 return ast.Compare(_of_self(name), [ast.IsNot()], [ast.Constant(None)])
             case ast.Call(
                 func=ast.Name(id="getattr"),
                 args=[ast.Name(id="self"), ast.Constant(value=str(name)), ast.Constant() as value],
-            ):
+            ) if self._sets_all:
                 self._missing[name] = value
                 return _of_self(name)
             case ast.Call(

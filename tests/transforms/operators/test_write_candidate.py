@@ -212,7 +212,7 @@ def test_the_language_has_other_words(statement: str, text: str, sandbox: Sandbo
             def fn(self, x):
                 return x + 1
     """
-    base = "nn.Sequential" if "_modules" in statement else "Base"
+    base = "Base" if "self.fn" in statement else "nn.Sequential"
     code = source(f"{statement}\nreturn x * 3", "self.layer = nn.ReLU()", helpers=helpers, base=base)
     code = "import typing\nimport numpy as np\n" + code
     candidate = written(code, Call({"x": (2, 4, 6)}), Call({"x": (3, 5, 8)}), sandbox=sandbox)
@@ -270,6 +270,12 @@ def test_a_module_that_derives_from_another_is_written(sandbox: Sandbox) -> None
     )
     candidate = written(code, IMAGE, Call({"x": (3, 5, 8)}), sandbox=sandbox)
     assert isinstance(verify(candidate, sandbox, QUICK), Kept)
+    helpers = (
+        "class Base(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.ReLU()"
+    )
+    code = source("self.act(x) * 2 if hasattr(self, 'act') else x", helpers=helpers, base="Base")
+    outcome = write_candidate(probed(code, IMAGE), sandbox)
+    assert isinstance(outcome, Dropped) and "hasattr" in outcome.evidence, "the base sets it"
     code = source("2", base="nn.Linear", parameters="*sizes", init_args="[8, 4]")
     code = code.replace("    def forward(self, x):\n        return 2\n", "").replace("__init__()", "__init__(*sizes)")
     candidate = written(code, Call({"x": (2, 8)}), Call({"x": (3, 8)}), sandbox=sandbox)
