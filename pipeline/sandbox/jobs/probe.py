@@ -21,6 +21,4 @@ class ProbeRequest:
     own_inputs: str = ""  # source with `get_inputs()` and `get_init_inputs()`: only its call is tried
 
 
-# Huge pages for tensors: page faults took a third of a guest's CPU time.
-_HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-PROBE = GuestKind("probe", ProbeRequest, dict[str, Any], "probe", _HUGE_PAGES)
+PROBE = GuestKind("probe", ProbeRequest, dict[str, Any], "probe")
