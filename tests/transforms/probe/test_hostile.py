@@ -36,9 +36,9 @@ HOSTILE: dict[str, tuple[str, str, tuple[Reason, ...], str]] = {
     "spins": ("while True: pass", "", (Reason.TIMED_OUT,), "1 s"),
     "recurses": ("def f(n): return f(n + 1) + 1", "f(0)", (Reason.NO_WORKLOAD,), "RecursionError"),
     "eats memory": ("x = bytearray(1 << 32)", "", (Reason.IMPORT_FAILED,), "MemoryError"),
-    "eats memory bit by bit": (  # which limit ends it depends on how fast the machine hands out memory
-        "kept = []", "while True: kept.append(bytearray(1 << 24))",
-        (Reason.OUT_OF_MEMORY, Reason.NO_WORKLOAD, Reason.TOO_BIG), "",
+    "eats memory bit by bit": (  # that it never touches: some machines take seconds to hand out what is touched
+        "kept = []", "while True: kept.append(bytes(1 << 26))",
+        (Reason.OUT_OF_MEMORY, Reason.NO_WORKLOAD), "emory",
     ),
     "makes a large tensor": ("", "return x.new_ones(1 << 30)", (Reason.NO_WORKLOAD,), "allocate"),
     "writes a large file": ("open('large', 'wb').write(bytes(8 << 20))", "", (Reason.IMPORT_FAILED,), "OSError"),
