@@ -37,7 +37,8 @@ _ENVIRONMENT = {
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # a query for GPUs must not start CUDA, after which forks fail
-    # Memory of tensors is reused, and in huge pages: page faults took half of a guest's CPU time.
+    # Memory of tensors is reused, and in huge pages: page faults took most of the CPU time of long trials.
+    # 32 MiB is the largest threshold that mallopt(3) allows.
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:"
     "glibc.malloc.trim_threshold=4294967295",
 }
